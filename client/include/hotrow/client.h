@@ -1,0 +1,192 @@
+// The Hotrow client: tables of embedding rows that live on shard servers.
+//
+//   auto client = hotrow::Client::Connect({.addresses = {"127.0.0.1:7070"}});
+//   auto table = (*client)->CreateTable({.name = "user", .dim = 64, .optimizer = hotrow::Adagrad{.lr = 0.05F}});
+//   table->Pull(keys, rows);        // rows: keys.size() x dim float32
+//   table->Push(keys, gradients);   // applied exactly once; returns when acknowledged
+//
+// Thread safety: every method of Client and Table, from any thread. Not across fork(): a child gets a typed error.
+// Ownership: a Table is a small handle that keeps its client alive. Results own the received buffers they point into.
+// Errors: absl::Status with a wire::ErrorInfo payload (kind, table, shard, hint). Bad input is refused before any call.
+// Bounds: at most options.max_in_flight_bytes of requests and replies; a call that would exceed it waits.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hotrow/table_schema.h"
+
+namespace hotrow {
+
+using Key = uint64_t;
+
+struct ConnectOptions {
+  std::vector<std::string> addresses;               // HOST:PORT or unix:PATH, any one shard is enough
+  std::map<std::string, std::string> address_map;   // address in the shard map -> address to dial
+  std::chrono::milliseconds timeout{30000};         // of each call, and of Connect
+  std::string job;
+  int64_t max_in_flight_bytes = int64_t{256} << 20;
+};
+
+struct PullOptions {
+  bool read_only = false;  // evaluation: changes not even scores
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct PushOptions {
+  std::optional<float> learning_rate;  // default: the table's optimizer
+  std::optional<uint64_t> step;        // default: this client's pushes to the table, from the servers' highest
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct PushCounts {
+  int64_t rows_updated = 0;
+  int64_t rows_created = 0;
+};
+
+struct TableInfo {
+  uint32_t table_id = 0;
+  TableSchema schema;
+  int64_t row_bytes = 0;
+  uint64_t highest_step = 0;
+};
+
+struct TableStatistics {
+  std::string name;
+  uint64_t rows = 0;
+  uint64_t used_bytes = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t rows_pulled = 0;
+  uint64_t rows_pulled_initial = 0;
+  uint64_t rows_pushed = 0;
+  uint64_t rows_created = 0;
+  uint64_t rows_refused = 0;
+  uint64_t gradients_refused = 0;
+  uint64_t highest_step = 0;
+};
+
+// Answer of one shard to a status question, or why there is none.
+struct ShardStatus {
+  uint32_t shard = 0;
+  std::string address;
+  absl::Status status;
+  std::string version;
+  std::string state;
+  uint64_t uptime_ms = 0;
+  uint64_t memory_used_bytes = 0;
+  uint64_t memory_budget_bytes = 0;
+  uint64_t sessions = 0;
+  uint64_t pull_requests = 0;
+  uint64_t push_requests = 0;
+  uint64_t sub_pushes_applied = 0;
+  uint64_t sub_pushes_duplicate = 0;
+  uint64_t requests_failed = 0;
+  std::vector<TableStatistics> tables;
+};
+
+class ClientCore;   // client/src/client_core.h
+class PulledBatch;  // hotrow/pulled_batch.h: unique rows in the received buffers, for pooling without a copy
+
+// A result that arrives later. Movable; Wait once.
+template <typename T>
+class Future {
+ public:
+  // The result, DeadlineExceeded if it is not there in time (it may still arrive: wait again).
+  absl::StatusOr<T> Wait(std::chrono::milliseconds timeout);
+  bool ready() const;
+
+  struct State;
+  explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+class Table {
+ public:
+  const std::string& name() const;
+  int64_t dim() const;
+  TableInfo info() const;  // as of creation or opening
+
+  // rows (keys.size(), dim) is written only on success. Repeated keys are asked for once.
+  absl::Status Pull(std::span<const Key> keys, std::span<float> rows, const PullOptions& options = {}) const;
+  // One call, keys deduplicated except those equal to `skip`, rows left in the received buffers.
+  absl::StatusOr<std::shared_ptr<PulledBatch>> PullBatch(std::span<const Key> keys, std::optional<Key> skip,
+                                                         const PullOptions& options = {}) const;
+  Future<std::shared_ptr<PulledBatch>> PullBatchAsync(std::span<const Key> keys, std::optional<Key> skip,
+                                                      const PullOptions& options = {}) const;
+
+  // gradients (keys.size(), dim); repeated keys are summed by the order rule. CapacityFull lists refused keys; all others were applied.
+  absl::StatusOr<PushCounts> Push(std::span<const Key> keys, std::span<const float> gradients,
+                                  const PushOptions& options = {}) const;
+  Future<PushCounts> PushAsync(std::span<const Key> keys, std::span<const float> gradients,
+                               const PushOptions& options = {}) const;
+
+  // Writes weights; the optimizer state of these rows starts afresh. Of a repeated key the last row wins.
+  absl::StatusOr<PushCounts> Upsert(std::span<const Key> keys, std::span<const float> rows) const;
+  absl::StatusOr<int64_t> Remove(std::span<const Key> keys) const;  // number of rows removed
+  absl::StatusOr<int64_t> Size() const;
+
+  // Calls `visit` with batches of stored rows until all shards are done or it returns false. rows (n, dim); state
+  // (n, state columns) or empty. Every row that is stored at the start and not removed meanwhile comes once.
+  using Visitor = std::function<bool(std::span<const Key>, std::span<const float>, std::span<const float>)>;
+  absl::Status Scan(int64_t batch_rows, bool with_state, const Visitor& visit) const;
+
+  absl::StatusOr<TableStatistics> Stats() const;  // summed over shards
+
+ private:
+  friend class Client;
+  Table(std::shared_ptr<ClientCore> core, TableInfo info);
+  std::shared_ptr<ClientCore> core_;
+  std::shared_ptr<const TableInfo> info_;
+};
+
+// A push of several tables in one message per shard: what a training step sends.
+struct TablePush {
+  const Table* table = nullptr;
+  std::span<const Key> keys;
+  std::span<const float> gradients;  // (keys.size(), dim)
+  PushOptions options;
+};
+
+class Client {
+ public:
+  static absl::StatusOr<std::shared_ptr<Client>> Connect(ConnectOptions options);
+  ~Client();  // closes
+
+  absl::StatusOr<Table> CreateTable(const TableSchema& schema, bool exist_ok = false);
+  absl::StatusOr<Table> OpenTable(std::string_view name);
+  absl::StatusOr<std::vector<TableInfo>> ListTables();
+  absl::StatusOr<uint64_t> DropTable(std::string_view name);  // rows that were stored
+
+  absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
+
+  // Waits until every push of this client is acknowledged.
+  absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+  // Flushes, ends the session and the connections. Later calls give FailedPrecondition. Idempotent.
+  absl::Status Close();
+
+  std::vector<ShardStatus> Status();  // one per shard, reachable or not
+  std::vector<std::string> shards() const;
+
+ private:
+  explicit Client(std::shared_ptr<ClientCore> core);
+  std::shared_ptr<ClientCore> core_;
+};
+
+// Pinned hashes: see proto/wire/hashes.h.
+Key HashString(std::string_view feature, std::string_view value);
+uint64_t MixKeyOfTable(Key key, std::string_view table);  // MixKey(key ^ XXH64(table, 0))
+
+}  // namespace hotrow

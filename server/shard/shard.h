@@ -1,0 +1,100 @@
+// Shard: everything that one server process owns: tables, sessions, partitions and the strands that write them.
+// The rpc layer hands requests in and gets replies through callbacks; it knows nothing of rows.
+//
+// Thread safety: every method, from any thread. Callbacks run on a strand (or on the caller when the request is refused at once) and must not block.
+// Ownership: a submitted request is owned by the shard until its callback has run. Each callback runs exactly once.
+// Bounds: at most `max_queued_requests` requests and `max_queued_bytes` payload bytes wait; more are refused with
+// kOverloaded and a retry hint. Work whose deadline has passed when it is taken up is answered kDeadlineExceeded.
+// Errors: typed, in the response; pulls and pushes are refused whole before anything changes.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "proto/wire/batch_codec.h"
+#include "proto/wire/shard_map.h"
+
+namespace hotrow::v1 {
+class CreateTableRequest;
+class CreateTableResponse;
+class GetStatsResponse;
+class OpenSessionRequest;
+class OpenSessionResponse;
+class ShardMap;
+class TableDescription;
+}  // namespace hotrow::v1
+
+namespace hotrow {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+struct ShardOptions {
+  uint32_t shard = 0;
+  wire::ShardMap map;
+  int64_t memory_budget_bytes = 0;  // of all row stores, index included
+  int64_t max_queued_requests = 1024;
+  int64_t max_queued_bytes = int64_t{256} << 20;
+  int64_t max_sessions = 4096;
+  int slots_per_set = 32;
+};
+
+// A reply ready to be encoded: the message without payload, and the payload.
+struct PullReply {
+  wire::PullResponse message;
+  std::vector<grpc::Slice> payload;
+};
+
+// One batch of a scan.
+struct ScanReply {
+  wire::ScanResponse message;
+  std::vector<grpc::Slice> payload;
+};
+
+// A running scan of one table. Next() is asynchronous; one call at a time.
+class ScanCursor {
+ public:
+  virtual ~ScanCursor() = default;
+  // `done` gets the next batch; row_count 0 means the end.
+  virtual void Next(absl::AnyInvocable<void(absl::StatusOr<ScanReply>)> done) = 0;
+};
+
+class Shard {
+ public:
+  static absl::StatusOr<std::unique_ptr<Shard>> Create(ShardOptions options);
+  ~Shard();  // drains
+
+  void Pull(wire::PullRequest request, Deadline deadline, absl::AnyInvocable<void(PullReply)> done);
+  void Push(wire::PushRequest request, Deadline deadline, absl::AnyInvocable<void(wire::PushResponse)> done);
+  void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
+            absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);
+
+  absl::StatusOr<v1::OpenSessionResponse> OpenSession(const v1::OpenSessionRequest& request);
+  absl::Status CloseSession(uint64_t session);
+
+  // These wait for the strand: call them from threads that may block for milliseconds.
+  absl::StatusOr<v1::CreateTableResponse> CreateTable(const v1::CreateTableRequest& request);
+  absl::StatusOr<v1::TableDescription> DescribeTable(const std::string& name);
+  std::vector<v1::TableDescription> ListTables();
+  absl::StatusOr<uint64_t> DropTable(const std::string& name);  // rows that were stored
+  absl::StatusOr<v1::GetStatsResponse> GetStats(const std::string& table);  // empty: all
+
+  // Refuses new work with kUnavailable from now on, and returns when accepted work is answered or at the deadline (false).
+  bool Drain(Deadline deadline);
+
+  const wire::ShardMap& map() const;
+  uint32_t shard() const;
+  uint64_t server_start_id() const;
+
+ private:
+  struct Impl;
+  explicit Shard(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hotrow
