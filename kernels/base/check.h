@@ -1,15 +1,15 @@
-// HOTROW_CHECK: ends the process when a programmer's assumption is broken. Never for bad input: that gets a
-// typed error.
+// HOTROW_CHECK: ends the process when a programmer's assumption is broken. Never for bad input:
+// that gets a typed error.
 
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 
-#define HOTROW_CHECK(condition)                                                              \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]] {                                                         \
+#define HOTROW_CHECK(condition)                                                                   \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]] {                                                              \
       std::fprintf(stderr, "hotrow: check failed: %s (%s:%d)\n", #condition, __FILE__, __LINE__); \
-      std::abort();                                                                          \
-    }                                                                                        \
+      std::abort();                                                                               \
+    }                                                                                             \
   } while (false)

@@ -1,5 +1,5 @@
-// Rows of float32 that may lie at any byte address: rows are read straight from received network buffers,
-// which promise no alignment.
+// Rows of float32 that may lie at any byte address: rows are read straight from received network
+// buffers, which promise no alignment.
 //
 // Thread safety: values and views. Ownership: views never own.
 
@@ -9,15 +9,31 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/base/host_device.h"
+
 namespace hotrow {
 
-// A float that may be unaligned. Compilers vectorise loops over it with unaligned loads, at no cost on the
-// processors that we build for; reading through it is defined behaviour at any address.
-using UnalignedFloat __attribute__((aligned(1), may_alias)) = float;
+// A float at any byte address. A type of its own (an attribute on `float` would be lost in
+// templates); reading through it is defined behaviour everywhere, and compilers vectorise loops
+// over it with unaligned loads, at no cost on the processors that we build for.
+struct __attribute__((packed, may_alias)) UnalignedFloat {
+  float value;
+
+  HOTROW_HOST_DEVICE operator float() const { return value; }  // NOLINT: stands for a float
+  HOTROW_HOST_DEVICE UnalignedFloat& operator=(float v) {
+    value = v;
+    return *this;
+  }
+};
+static_assert(sizeof(UnalignedFloat) == 4 && alignof(UnalignedFloat) == 1);
 
 // Address of a row of `dim` floats somewhere in a buffer that outlives the view.
 using ConstRowPointer = const UnalignedFloat*;
 using RowPointer = UnalignedFloat*;
+
+// The same address as a row. `bytes` points to the row's first byte.
+inline ConstRowPointer AsRow(const void* bytes) { return static_cast<ConstRowPointer>(bytes); }
+inline RowPointer AsRow(void* bytes) { return static_cast<RowPointer>(bytes); }
 
 // Rows addressed one by one. (n) pointers, each to `dim` floats.
 struct ConstRowsView {

@@ -7,8 +7,8 @@
 //   bit 63          53      46 45                                     0
 //      [ partition (0-10 bits) | digest (8 bits) | set (from the low bits) ]
 //
-// so that the keys of one partition still spread over all digests and sets. The values are pinned for the life
-// of the product: proto/wire/test_vectors.json holds them for every implementation.
+// so that the keys of one partition still spread over all digests and sets. The values are pinned
+// for the life of the product: proto/wire/test_vectors.json holds them for every implementation.
 
 #pragma once
 
@@ -35,7 +35,9 @@ HOTROW_HOST_DEVICE constexpr uint64_t MixKey(uint64_t x) {
 }
 
 // The hash word of a key. `table_salt` is XXH64(table name, 0).
-HOTROW_HOST_DEVICE constexpr uint64_t HashKey(Key key, uint64_t table_salt) { return MixKey(key ^ table_salt); }
+HOTROW_HOST_DEVICE constexpr uint64_t HashKey(Key key, uint64_t table_salt) {
+  return MixKey(key ^ table_salt);
+}
 
 // Partition of a hash word among 2^partition_bits, 0 <= partition_bits <= kMaxPartitionBits.
 HOTROW_HOST_DEVICE constexpr uint32_t PartitionOfHash(uint64_t hash, int partition_bits) {
@@ -43,6 +45,8 @@ HOTROW_HOST_DEVICE constexpr uint32_t PartitionOfHash(uint64_t hash, int partiti
 }
 
 // Digest bits: the eight bits below the widest possible partition number.
-HOTROW_HOST_DEVICE constexpr uint8_t DigestOfHash(uint64_t hash) { return static_cast<uint8_t>(hash >> 46); }
+HOTROW_HOST_DEVICE constexpr uint8_t DigestOfHash(uint64_t hash) {
+  return static_cast<uint8_t>(hash >> 46);
+}
 
 }  // namespace hotrow

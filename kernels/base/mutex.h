@@ -1,6 +1,7 @@
 // An annotated std::mutex, so that clang's -Wthread-safety and ThreadSanitizer both see every lock.
 //
-// Thread safety: that is what it is for. Bounds: none; hold a lock for pointer moves only, never for I/O.
+// Thread safety: that is what it is for. Bounds: none; hold a lock for pointer moves only, never
+// for I/O.
 
 #pragma once
 
@@ -31,7 +32,8 @@ class HOTROW_THREAD_ANNOTATION(capability("mutex")) Mutex {
 
 class HOTROW_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) HOTROW_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
+  explicit MutexLock(Mutex& mutex) HOTROW_THREAD_ANNOTATION(acquire_capability(mutex))
+      : mutex_(mutex) {
     mutex_.Lock();
   }
   ~MutexLock() HOTROW_THREAD_ANNOTATION(release_capability()) { mutex_.Unlock(); }

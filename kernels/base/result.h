@@ -39,8 +39,10 @@ class [[nodiscard]] Result {
 template <typename T>
 class [[nodiscard]] ResultOr {
  public:
-  ResultOr(T value) : value_(std::move(value)) {}                                // NOLINT: implicit by design
-  ResultOr(Result result) : result_(result) { HOTROW_CHECK(!result_.ok()); }      // NOLINT: implicit by design
+  ResultOr(T value) : value_(std::move(value)) {}  // NOLINT: implicit by design
+  ResultOr(Result result) : result_(result) {
+    HOTROW_CHECK(!result_.ok());
+  }  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
   const Result& result() const { return result_; }

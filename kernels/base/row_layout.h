@@ -1,4 +1,5 @@
-// Layout of a row record: weights, optimizer state and metadata in one piece, moved and saved as one piece.
+// Layout of a row record: weights, optimizer state and metadata in one piece, moved and saved as
+// one piece.
 //
 //   offset 0                  state_offset              meta_offset         row_bytes
 //     | weights: dim float32  | state: float32 columns  | pad | RowMeta     |
@@ -33,7 +34,9 @@ struct RowLayout {
     return {dim, state_columns, meta, meta + static_cast<int64_t>(sizeof(RowMeta))};
   }
 
-  HOTROW_HOST_DEVICE float* weights(std::byte* record) const { return reinterpret_cast<float*>(record); }
+  HOTROW_HOST_DEVICE float* weights(std::byte* record) const {
+    return reinterpret_cast<float*>(record);
+  }
   HOTROW_HOST_DEVICE float* state(std::byte* record) const { return weights(record) + dim; }
   HOTROW_HOST_DEVICE RowMeta* meta(std::byte* record) const {
     return reinterpret_cast<RowMeta*>(record + meta_offset);

@@ -1,10 +1,12 @@
-// Initial values: a pure function of (table salt, seed, key, column), with the same bits everywhere.
+// Initial values: a pure function of (table salt, seed, key, column), with the same bits
+// everywhere.
 //
 //   r = MixKey(MixKey(salt ^ seed) ^ (MixKey(key) + column))
-//   Uniform: top 24 bits of r;  Normal: top 53 bits through Wichura's AS241 (Applied Statistics 37, 1988)
+//   Uniform: top 24 bits of r;  Normal: top 53 bits through Wichura's AS241 (Applied Statistics 37,
+//   1988)
 //
-// Thread safety: pure functions. Exactness: +, -, x, / and sqrt in IEEE arithmetic only; no libm, because it
-// differs between host and device; the last step rounds to nearest float32.
+// Thread safety: pure functions. Exactness: +, -, x, / and sqrt in IEEE arithmetic only; no libm,
+// because it differs between host and device; the last step rounds to nearest float32.
 
 #pragma once
 
@@ -27,10 +29,12 @@ struct Initializer {
   uint64_t seed = 0;
 };
 
-// Refuses non-finite values, low > high and a negative deviation with a sentence that names the field.
+// Refuses non-finite values, low > high and a negative deviation with a sentence that names the
+// field.
 Result ValidateInitializer(const Initializer& initializer);
 
 // Writes the initial values of keys[i] to rows.rows[i], rows.dim columns each.
-void InitializeRows(const Initializer& initializer, std::span<const Key> keys, const RowsView& rows);
+void InitializeRows(const Initializer& initializer, std::span<const Key> keys,
+                    const RowsView& rows);
 
 }  // namespace hotrow

@@ -1,13 +1,15 @@
-// RowStore: the rows of one table in one memory space, found by key. Set-associative, correct at load 1.0, for any
-// 64-bit key and more than 2^31 slots.
+// RowStore: the rows of one table in one memory space, found by key. Set-associative, correct at
+// load 1.0, for any 64-bit key and more than 2^31 slots.
 //
 //   set s:  digests (1 byte a slot)  | keys (8 bytes) | scores (4 bytes) | row records (row_bytes)
-//           0 = empty, else occupied    each array contiguous over all sets, in reserved address space that is
+//           0 = empty, else occupied    each array contiguous over all sets, in reserved address
+//           space that is
 //                                       committed in granules
 //
-// A key may live in either of two candidate sets; rows are addressed by slot number, never by pointer. The number
-// of sets grows and shrinks one by one (linear hashing, Litwin 1980): no rehash pause, no sizing by the user.
-// Slot numbers are valid until the next call that may claim, erase or resize.
+// A key may live in either of two candidate sets; rows are addressed by slot number, never by
+// pointer. The number of sets grows and shrinks one by one (linear hashing, Litwin 1980): no rehash
+// pause, no sizing by the user. Slot numbers are valid until the next call that may claim, erase or
+// resize.
 //
 // Thread safety: single writer; one thread at a time calls any method.
 // Bounds: at most `budget` bytes committed; a key that finds no slot is reported, never dropped.
@@ -22,8 +24,8 @@
 
 #include "kernels/base/float_row.h"
 #include "kernels/base/key.h"
-#include "kernels/base/result.h"
 #include "kernels/base/memory_budget.h"
+#include "kernels/base/result.h"
 #include "kernels/base/row_layout.h"
 
 namespace hotrow {
@@ -33,7 +35,8 @@ inline constexpr Slot kNoSlot = -1;
 
 enum class FullPolicy : uint8_t {
   kRefuse,            // a new key that finds no slot gets kNoSlot
-  kEvictLowestScore,  // it takes the slot of the lowest score in its sets that this batch has not touched
+  kEvictLowestScore,  // it takes the slot of the lowest score in its sets that this batch has not
+                      // touched
 };
 
 struct RowStoreOptions {
@@ -60,8 +63,10 @@ struct EvictedRows {
 
 class RowStore {
  public:
-  // `budget` is shared by all stores of a tier and outlives them. Reserves address space, commits one granule.
-  static ResultOr<std::unique_ptr<RowStore>> Create(const RowStoreOptions& options, MemoryBudget& budget);
+  // `budget` is shared by all stores of a tier and outlives them. Reserves address space, commits
+  // one granule.
+  static ResultOr<std::unique_ptr<RowStore>> Create(const RowStoreOptions& options,
+                                                    MemoryBudget& budget);
   ~RowStore();
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
@@ -69,16 +74,18 @@ class RowStore {
   // slots[i] = slot of keys[i], or kNoSlot. Changes nothing. Keys may repeat.
   void Find(std::span<const Key> keys, std::span<Slot> slots) const;
 
-  // Like Find, and claims a slot for each key that has none. Keys are unique. created[i] becomes 1 for a claimed slot,
-  // whose record is all zero bytes and whose score is 0: nothing of a former row shows through. A key of the batch never evicts another.
-  ClaimCounts FindOrClaim(std::span<const Key> keys, std::span<Slot> slots, std::span<uint8_t> created,
-                          EvictedRows* evicted);
+  // Like Find, and claims a slot for each key that has none. Keys are unique. created[i] becomes 1
+  // for a claimed slot, whose record is all zero bytes and whose score is 0: nothing of a former
+  // row shows through. A key of the batch never evicts another.
+  ClaimCounts FindOrClaim(std::span<const Key> keys, std::span<Slot> slots,
+                          std::span<uint8_t> created, EvictedRows* evicted);
 
-  // Removes keys; unknown ones are ignored. Returns the number removed and gives memory back when much is unused.
+  // Removes keys; unknown ones are ignored. Returns the number removed and gives memory back when
+  // much is unused.
   int64_t Erase(std::span<const Key> keys);
 
-  // Up to `limit` stored keys and their slots, from *cursor (0 to begin) in slot order; *cursor is -1 at the end.
-  // Exact only while no key is claimed or erased in between.
+  // Up to `limit` stored keys and their slots, from *cursor (0 to begin) in slot order; *cursor is
+  // -1 at the end. Exact only while no key is claimed or erased in between.
   void Scan(int64_t* cursor, int64_t limit, std::vector<Key>* keys, std::vector<Slot>* slots) const;
 
   // Copies the weights of slots[i] to rows.rows[i]; kNoSlot is skipped. Prefetches ahead.

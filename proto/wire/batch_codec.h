@@ -1,11 +1,12 @@
-// The only encoder and decoder of the four data messages of hotrow/v1/parameter_service.proto (and of Scan's reply).
-// Their encoding is protobuf's, so that any generated stub can talk to us; headers are parsed field by field, the
-// payload field is never copied.
+// The only encoder and decoder of the four data messages of hotrow/v1/parameter_service.proto (and
+// of Scan's reply). Their encoding is protobuf's, so that any generated stub can talk to us;
+// headers are parsed field by field, the payload field is never copied.
 //
-// Thread safety: pure functions. Ownership: a decoded message owns references to the received slices.
-// Errors: decoding gives InvalidArgument with a sentence that names the field for anything malformed: truncated
-// fields, a payload field that is not the last, lengths that do not add up (computed in 64 bits), counts over the limits below. It never
-// reads outside the buffer and never allocates more than the limits allow. Unknown fields are skipped, as protobuf does.
+// Thread safety: pure functions. Ownership: a decoded message owns references to the received
+// slices. Errors: decoding gives InvalidArgument with a sentence that names the field for anything
+// malformed: truncated fields, a payload field that is not the last, lengths that do not add up
+// (computed in 64 bits), counts over the limits below. It never reads outside the buffer and never
+// allocates more than the limits allow. Unknown fields are skipped, as protobuf does.
 
 #pragma once
 
@@ -20,8 +21,9 @@
 
 namespace hotrow::wire {
 
-inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;                // whole message, header included
-inline constexpr size_t kMaxPayloadBytes = kMaxMessageBytes - (64 << 10);  // what a sender puts into one message
+inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;  // whole message, header included
+inline constexpr size_t kMaxPayloadBytes =
+    kMaxMessageBytes - (64 << 10);  // what a sender puts into one message
 inline constexpr int64_t kMaxTablesPerMessage = 256;
 inline constexpr int64_t kMaxSubPushesPerMessage = 1024;
 inline constexpr int64_t kMaxDim = 65536;
@@ -160,8 +162,9 @@ struct ScanResponse {
   Payload rows;  // decoded: row_count x (8 + (dim + state_columns) x 4) bytes
 };
 
-// Encoders. `payload` slices are appended by reference; the payload members of the message are ignored. Hash fields
-// are taken as they are: callers fill payload_hash (Payload::Hash or XXH3 while writing) before encoding.
+// Encoders. `payload` slices are appended by reference; the payload members of the message are
+// ignored. Hash fields are taken as they are: callers fill payload_hash (Payload::Hash or XXH3
+// while writing) before encoding.
 grpc::ByteBuffer Encode(const PullRequest& message, std::vector<grpc::Slice> payload);
 grpc::ByteBuffer Encode(const PullResponse& message, std::vector<grpc::Slice> payload);
 grpc::ByteBuffer Encode(const PushRequest& message, std::vector<grpc::Slice> payload);

@@ -1,8 +1,9 @@
-// Payloads: the one `bytes` field of a data message, held as the reference-counted slices that gRPC received or
-// will send. Nothing here copies a payload.
+// Payloads: the one `bytes` field of a data message, held as the reference-counted slices that gRPC
+// received or will send. Nothing here copies a payload.
 //
-// Thread safety: a Payload is a value; its bytes are immutable once shared. Ownership: a Payload keeps its slices
-// alive; every pointer and view taken from it is valid as long as it or a copy of it lives.
+// Thread safety: a Payload is a value; its bytes are immutable once shared. Ownership: a Payload
+// keeps its slices alive; every pointer and view taken from it is valid as long as it or a copy of
+// it lives.
 
 #pragma once
 
@@ -41,12 +42,12 @@ class Payload {
   size_t size_ = 0;
 };
 
-// Addresses of fixed-size records within a payload. A record that lies across two slices is copied to a side
-// buffer (at most one per slice boundary); all others are addressed in place.
+// Addresses of fixed-size records within a payload. A record that lies across two slices is copied
+// to a side buffer (at most one per slice boundary); all others are addressed in place.
 class RowLocator {
  public:
-  // Appends the addresses of `count` rows of `dim` floats that start at byte `offset` to rows(). The payload must
-  // outlive the locator's use. offset + count * dim * 4 <= payload.size().
+  // Appends the addresses of `count` rows of `dim` floats that start at byte `offset` to rows().
+  // The payload must outlive the locator's use. offset + count * dim * 4 <= payload.size().
   void Append(const Payload& payload, size_t offset, int64_t count, int64_t dim);
   void Clear();
 

@@ -1,6 +1,7 @@
 // The versioned partition -> shard assignment, as a value.
 //
-// Thread safety: immutable after construction. Errors: FromProto refuses a map that is not complete.
+// Thread safety: immutable after construction. Errors: FromProto refuses a map that is not
+// complete.
 
 #pragma once
 
@@ -27,7 +28,8 @@ constexpr uint32_t StaticOwner(uint32_t partition, uint32_t partitions, uint32_t
 
 class ShardMap {
  public:
-  // The static map. InvalidArgument unless `partitions` is a power of two in 1 .. kMaxPartitions and there are 1 .. partitions shards.
+  // The static map. InvalidArgument unless `partitions` is a power of two in 1 .. kMaxPartitions
+  // and there are 1 .. partitions shards.
   static absl::StatusOr<ShardMap> Static(std::vector<std::string> shards, uint32_t partitions);
   static absl::StatusOr<ShardMap> FromProto(const v1::ShardMap& proto);
   void ToProto(v1::ShardMap* proto) const;

@@ -1,5 +1,6 @@
-// One error value on its three ways: absl::Status inside a process, hotrow.v1.Error in a message, grpc::Status of a
-// unary call. Nothing is lost on any of them: kind, table, shard, hint and retry advice travel along.
+// One error value on its three ways: absl::Status inside a process, hotrow.v1.Error in a message,
+// grpc::Status of a unary call. Nothing is lost on any of them: kind, table, shard, hint and retry
+// advice travel along.
 //
 // Thread safety: pure functions.
 
@@ -30,7 +31,8 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 void ToProto(const ErrorInfo& error, v1::Error* proto);
 ErrorInfo FromProto(const v1::Error& proto);
 
-// Shorthand: a status of `kind`. Add table, shard and hint by designated initializers of ErrorInfo where known.
+// Shorthand: a status of `kind`. Add table, shard and hint by designated initializers of ErrorInfo
+// where known.
 absl::Status MakeError(ErrorKind kind, std::string message);
 
 }  // namespace hotrow::wire

@@ -1,11 +1,14 @@
-// Shard: everything that one server process owns: tables, sessions, partitions and the strands that write them.
-// The rpc layer hands requests in and gets replies through callbacks; it knows nothing of rows.
+// Shard: everything that one server process owns: tables, sessions, partitions and the strands that
+// write them. The rpc layer hands requests in and gets replies through callbacks; it knows nothing
+// of rows.
 //
-// Thread safety: every method, from any thread. Callbacks run on a strand (or on the caller when the request is refused at once) and must not block.
-// Ownership: a submitted request is owned by the shard until its callback has run. Each callback runs exactly once.
-// Bounds: at most `max_queued_requests` requests and `max_queued_bytes` payload bytes wait; more are refused with
-// kOverloaded and a retry hint. Work whose deadline has passed when it is taken up is answered kDeadlineExceeded.
-// Errors: typed, in the response; pulls and pushes are refused whole before anything changes.
+// Thread safety: every method, from any thread. Callbacks run on a strand (or on the caller when
+// the request is refused at once) and must not block. Ownership: a submitted request is owned by
+// the shard until its callback has run. Each callback runs exactly once. Bounds: at most
+// `max_queued_requests` requests and `max_queued_bytes` payload bytes wait; more are refused with
+// kOverloaded and a retry hint. Work whose deadline has passed when it is taken up is answered
+// kDeadlineExceeded. Errors: typed, in the response; pulls and pushes are refused whole before
+// anything changes.
 
 #pragma once
 
@@ -70,7 +73,8 @@ class Shard {
   ~Shard();  // drains
 
   void Pull(wire::PullRequest request, Deadline deadline, absl::AnyInvocable<void(PullReply)> done);
-  void Push(wire::PushRequest request, Deadline deadline, absl::AnyInvocable<void(wire::PushResponse)> done);
+  void Push(wire::PushRequest request, Deadline deadline,
+            absl::AnyInvocable<void(wire::PushResponse)> done);
   void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
             absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);
 
@@ -81,10 +85,11 @@ class Shard {
   absl::StatusOr<v1::CreateTableResponse> CreateTable(const v1::CreateTableRequest& request);
   absl::StatusOr<v1::TableDescription> DescribeTable(const std::string& name);
   std::vector<v1::TableDescription> ListTables();
-  absl::StatusOr<uint64_t> DropTable(const std::string& name);  // rows that were stored
+  absl::StatusOr<uint64_t> DropTable(const std::string& name);              // rows that were stored
   absl::StatusOr<v1::GetStatsResponse> GetStats(const std::string& table);  // empty: all
 
-  // Refuses new work with kUnavailable from now on, and returns when accepted work is answered or at the deadline (false).
+  // Refuses new work with kUnavailable from now on, and returns when accepted work is answered or
+  // at the deadline (false).
   bool Drain(Deadline deadline);
 
   const wire::ShardMap& map() const;

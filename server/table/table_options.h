@@ -1,7 +1,7 @@
 // TableOptions: a validated table schema in the terms of kernels/.
 //
-// Thread safety: a value. Errors: FromSchema refuses, by name, every field that is malformed or not offered by this
-// version; what it returns can be served.
+// Thread safety: a value. Errors: FromSchema refuses, by name, every field that is malformed or not
+// offered by this version; what it returns can be served.
 
 #pragma once
 
@@ -32,7 +32,8 @@ struct TableOptions {
   static absl::StatusOr<TableOptions> FromSchema(const v1::TableSchema& schema);
 };
 
-// Fills defaults (data types, bias correction, admission, eviction, gradient bound ...) of fields left unspecified, so that equal schemas compare equal.
+// Fills defaults (data types, bias correction, admission, eviction, gradient bound ...) of fields
+// left unspecified, so that equal schemas compare equal.
 v1::TableSchema NormalizedSchema(const v1::TableSchema& schema);
 
 }  // namespace hotrow

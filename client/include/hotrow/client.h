@@ -1,14 +1,15 @@
 // The Hotrow client: tables of embedding rows that live on shard servers.
 //
 //   auto client = hotrow::Client::Connect({.addresses = {"127.0.0.1:7070"}});
-//   auto table = (*client)->CreateTable({.name = "user", .dim = 64, .optimizer = hotrow::Adagrad{.lr = 0.05F}});
-//   table->Pull(keys, rows);        // rows: keys.size() x dim float32
-//   table->Push(keys, gradients);   // applied exactly once; returns when acknowledged
+//   auto table = (*client)->CreateTable({.name = "user", .dim = 64, .optimizer =
+//   hotrow::Adagrad{.lr = 0.05F}}); table->Pull(keys, rows);        // rows: keys.size() x dim
+//   float32 table->Push(keys, gradients);   // applied exactly once; returns when acknowledged
 //
-// Thread safety: every method of Client and Table, from any thread. Not across fork(): a child gets a typed error.
-// Ownership: a Table is a small handle that keeps its client alive. Results own the received buffers they point into.
-// Errors: absl::Status with a wire::ErrorInfo payload (kind, table, shard, hint). Bad input is refused before any call.
-// Bounds: at most options.max_in_flight_bytes of requests and replies; a call that would exceed it waits.
+// Thread safety: every method of Client and Table, from any thread. Not across fork(): a child gets
+// a typed error. Ownership: a Table is a small handle that keeps its client alive. Results own the
+// received buffers they point into. Errors: absl::Status with a wire::ErrorInfo payload (kind,
+// table, shard, hint). Bad input is refused before any call. Bounds: at most
+// options.max_in_flight_bytes of requests and replies; a call that would exceed it waits.
 
 #pragma once
 
@@ -32,9 +33,9 @@ namespace hotrow {
 using Key = uint64_t;
 
 struct ConnectOptions {
-  std::vector<std::string> addresses;               // HOST:PORT or unix:PATH, any one shard is enough
-  std::map<std::string, std::string> address_map;   // address in the shard map -> address to dial
-  std::chrono::milliseconds timeout{30000};         // of each call, and of Connect
+  std::vector<std::string> addresses;  // HOST:PORT or unix:PATH, any one shard is enough
+  std::map<std::string, std::string> address_map;  // address in the shard map -> address to dial
+  std::chrono::milliseconds timeout{30000};        // of each call, and of Connect
   std::string job;
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
@@ -46,7 +47,8 @@ struct PullOptions {
 
 struct PushOptions {
   std::optional<float> learning_rate;  // default: the table's optimizer
-  std::optional<uint64_t> step;        // default: this client's pushes to the table, from the servers' highest
+  std::optional<uint64_t>
+      step;  // default: this client's pushes to the table, from the servers' highest
   std::optional<std::chrono::milliseconds> timeout;
 };
 
@@ -96,7 +98,8 @@ struct ShardStatus {
 };
 
 class ClientCore;   // client/src/client_core.h
-class PulledBatch;  // hotrow/pulled_batch.h: unique rows in the received buffers, for pooling without a copy
+class PulledBatch;  // hotrow/pulled_batch.h: unique rows in the received buffers, for pooling
+                    // without a copy
 
 // A result that arrives later. Movable; Wait once.
 template <typename T>
@@ -120,27 +123,34 @@ class Table {
   TableInfo info() const;  // as of creation or opening
 
   // rows (keys.size(), dim) is written only on success. Repeated keys are asked for once.
-  absl::Status Pull(std::span<const Key> keys, std::span<float> rows, const PullOptions& options = {}) const;
+  absl::Status Pull(std::span<const Key> keys, std::span<float> rows,
+                    const PullOptions& options = {}) const;
   // One call, keys deduplicated except those equal to `skip`, rows left in the received buffers.
-  absl::StatusOr<std::shared_ptr<PulledBatch>> PullBatch(std::span<const Key> keys, std::optional<Key> skip,
+  absl::StatusOr<std::shared_ptr<PulledBatch>> PullBatch(std::span<const Key> keys,
+                                                         std::optional<Key> skip,
                                                          const PullOptions& options = {}) const;
-  Future<std::shared_ptr<PulledBatch>> PullBatchAsync(std::span<const Key> keys, std::optional<Key> skip,
+  Future<std::shared_ptr<PulledBatch>> PullBatchAsync(std::span<const Key> keys,
+                                                      std::optional<Key> skip,
                                                       const PullOptions& options = {}) const;
 
-  // gradients (keys.size(), dim); repeated keys are summed by the order rule. CapacityFull lists refused keys; all others were applied.
+  // gradients (keys.size(), dim); repeated keys are summed by the order rule. CapacityFull lists
+  // refused keys; all others were applied.
   absl::StatusOr<PushCounts> Push(std::span<const Key> keys, std::span<const float> gradients,
                                   const PushOptions& options = {}) const;
   Future<PushCounts> PushAsync(std::span<const Key> keys, std::span<const float> gradients,
                                const PushOptions& options = {}) const;
 
-  // Writes weights; the optimizer state of these rows starts afresh. Of a repeated key the last row wins.
+  // Writes weights; the optimizer state of these rows starts afresh. Of a repeated key the last row
+  // wins.
   absl::StatusOr<PushCounts> Upsert(std::span<const Key> keys, std::span<const float> rows) const;
   absl::StatusOr<int64_t> Remove(std::span<const Key> keys) const;  // number of rows removed
   absl::StatusOr<int64_t> Size() const;
 
-  // Calls `visit` with batches of stored rows until all shards are done or it returns false. rows (n, dim); state
-  // (n, state columns) or empty. Every row that is stored at the start and not removed meanwhile comes once.
-  using Visitor = std::function<bool(std::span<const Key>, std::span<const float>, std::span<const float>)>;
+  // Calls `visit` with batches of stored rows until all shards are done or it returns false. rows
+  // (n, dim); state (n, state columns) or empty. Every row that is stored at the start and not
+  // removed meanwhile comes once.
+  using Visitor =
+      std::function<bool(std::span<const Key>, std::span<const float>, std::span<const float>)>;
   absl::Status Scan(int64_t batch_rows, bool with_state, const Visitor& visit) const;
 
   absl::StatusOr<TableStatistics> Stats() const;  // summed over shards

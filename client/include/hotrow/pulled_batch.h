@@ -1,6 +1,7 @@
 // PulledBatch: the unique rows of one pull, where they were received.
 //
-// Thread safety: immutable. Ownership: owns the received buffers; all views are valid while it lives.
+// Thread safety: immutable. Ownership: owns the received buffers; all views are valid while it
+// lives.
 
 #pragma once
 
@@ -15,9 +16,10 @@ namespace hotrow {
 class PulledBatch {
  public:
   virtual ~PulledBatch() = default;
-  virtual std::span<const Key> keys() const = 0;              // (u) unique keys, in order of first occurrence
-  virtual std::span<const int32_t> positions() const = 0;     // (n) row of each asked key, kSkippedPosition for skipped ones
-  virtual ConstRowsView rows() const = 0;                     // (u) rows, dim floats each, may be unaligned
+  virtual std::span<const Key> keys() const = 0;  // (u) unique keys, in order of first occurrence
+  virtual std::span<const int32_t> positions()
+      const = 0;  // (n) row of each asked key, kSkippedPosition for skipped ones
+  virtual ConstRowsView rows() const = 0;  // (u) rows, dim floats each, may be unaligned
 };
 
 }  // namespace hotrow
