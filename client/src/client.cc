@@ -1,0 +1,1 @@
+#include "hotrow/client.h"

@@ -1,0 +1,1 @@
+#include "kernels/optimizers/row_optimizer.h"

@@ -1,0 +1,1 @@
+#include "proto/wire/shard_map.h"
