@@ -13,10 +13,13 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# Paths relative to the checkout, so that all build trees and clones share one cache.
 find_program(HOTROW_CCACHE ccache)
 if(HOTROW_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HOTROW_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${HOTROW_CCACHE})
+  get_filename_component(hotrow_root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
+  set(hotrow_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${hotrow_root} CCACHE_NOHASHDIR=true ${HOTROW_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${hotrow_launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${hotrow_launcher})
 endif()
 
 # Equal bits in every space need uncontracted arithmetic; math-errno off lets sqrt vectorise (its result is the same).

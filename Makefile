@@ -1,0 +1,73 @@
+# From a clone: make quickstart, make test. Every target installs what it needs first.
+#   HOTROW_VENV   Python environment (default .venv)
+#   HOTROW_BUILD  build trees        (default build)
+#   ARGS          options of the quick start, e.g. make quickstart ARGS="--data PATH --epochs 2"
+.DEFAULT_GOAL := help
+
+HOTROW_VENV ?= .venv
+HOTROW_BUILD ?= build
+export HOTROW_VENV HOTROW_BUILD
+ARGS ?=
+
+python := $(HOTROW_VENV)/bin/python
+installed := $(HOTROW_VENV)/.hotrow-installed
+package_sources := $(shell find client proto kernels cmake CMakeLists.txt scripts/install_python.sh \
+  -type f -not -path '*/__pycache__/*' -not -path '*/examples/*' 2>/dev/null)
+
+.PHONY: help quickstart test build bench test-asan test-tsan thread-safety format check-format lint \
+  packages lint-packages venv release clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
+
+quickstart: build ## start two shards, train, compare with local PyTorch, stop
+	@$(python) client/python/examples/quickstart.py --server $(HOTROW_BUILD)/release/bin/hotrow-server $(ARGS)
+
+test: build ## build and run every test
+	@scripts/run_tests.sh release
+
+build: release $(installed) ## build the programs and install the Python package
+
+bench: build ## the short benchmark set: table and plot
+	@scripts/install_packages.sh bench
+	@scripts/run_bench.sh
+
+test-asan: packages venv ## every test under AddressSanitizer and UBSan
+	@scripts/build.sh asan
+	@scripts/install_python.sh address,undefined
+	@scripts/run_tests.sh asan
+
+test-tsan: packages ## C++ tests under ThreadSanitizer
+	@scripts/build.sh tsan
+	@scripts/run_tests.sh tsan
+
+thread-safety: lint-packages ## check the lock annotations with clang
+	@scripts/build.sh thread-safety
+
+format: lint-packages venv ## format C++ and Python in place
+	@scripts/format.sh
+
+check-format: lint-packages venv ## fail when a file is not formatted
+	@scripts/format.sh --check
+
+lint: lint-packages venv ## the rules of CONTRIBUTING.md
+	@$(python) scripts/lint.py
+
+packages:
+	@scripts/install_packages.sh
+
+lint-packages:
+	@scripts/install_packages.sh lint
+
+venv: packages
+	@scripts/make_venv.sh
+
+release: packages
+	@scripts/build.sh release
+
+$(installed): $(package_sources) | packages venv release
+	@scripts/install_python.sh
+	@touch $@
+
+clean: ## remove the build trees (not the Python environment)
+	rm -rf $(HOTROW_BUILD)

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Sum up JUnit reports: prints ``N passed, N failed`` and fails when a test failed or a report has none."""
+
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+
+def count(report: Path) -> tuple[int, int, int]:
+    """Return (passed, failed, skipped) of one report. A report that is missing is a failure."""
+    if not report.exists():
+        print(f"no report {report}: the runner did not finish", file=sys.stderr)
+        return 0, 1, 0
+    passed = failed = skipped = 0
+    for case in ET.parse(report).getroot().iter("testcase"):
+        # ctest says notrun for a program that is missing: that is no skip.
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+        elif case.get("status") == "notrun":
+            failed += 1
+        elif case.find("skipped") is not None or case.get("status") == "disabled":
+            skipped += 1
+        else:
+            passed += 1
+    if passed + failed == 0:
+        print(f"no test ran in {report}", file=sys.stderr)
+        failed += 1
+    return passed, failed, skipped
+
+
+def main(paths: list[str]) -> int:
+    """Print the totals of all reports; exit status 1 when anything failed."""
+    counts = [count(Path(path)) for path in paths]
+    passed, failed, skipped = (sum(column) for column in zip(*counts, strict=True))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

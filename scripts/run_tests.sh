@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs every test against one build tree: run_tests.sh PRESET (release, dev, asan or tsan)
+# Last line: "N passed, N failed", C++ and Python together. Fails when a test failed, when a runner
+# did not finish, and when a runner found no test.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+preset=${1:?usage: run_tests.sh PRESET}
+tree=$build/$preset
+reports=$tree/reports
+rm -rf "$reports"
+mkdir -p "$reports"
+export HOTROW_SERVER=$tree/bin/hotrow-server HOTROWCTL=$tree/bin/hotrowctl
+export ASAN_OPTIONS=${ASAN_OPTIONS:-abort_on_error=1:strict_string_checks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:suppressions=$root/scripts/tsan.supp}
+
+status=0
+ctest --test-dir "$tree" --output-on-failure -j2 --no-tests=error \
+  --output-junit "$reports/ctest.xml" </dev/null || status=1
+written=("$reports/ctest.xml")
+
+run_pytest() {
+  "$venv/bin/python" -m pytest --junitxml="$reports/pytest.xml" -q -ra \
+    tests/python tests/layering_test.py tests/lint </dev/null || status=1
+  written+=("$reports/pytest.xml")
+}
+
+case $preset in
+  tsan) ;;  # the interpreter and PyTorch are not instrumented: their reports would mean nothing
+  asan)
+    # The interpreter is not linked with the sanitizer, so its runtime must be loaded first. The
+    # interpreter and PyTorch keep memory to their end: leaks are looked for in the C++ tests.
+    preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
+    PYTHONPATH=$build/asan/python LD_PRELOAD=$preload ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_pytest
+    ;;
+  *) run_pytest ;;
+esac
+
+python3 scripts/count_tests.py "${written[@]}" || status=1
+exit $status
