@@ -1,0 +1,1 @@
+"""Benchmarks: every figure beside its peers and its limit, from one run."""

@@ -1,0 +1,1 @@
+"""Systems that answer the same questions as Hotrow, each driven by its own process."""
