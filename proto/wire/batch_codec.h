@@ -27,6 +27,7 @@ inline constexpr size_t kMaxPayloadBytes =
 inline constexpr int64_t kMaxTablesPerMessage = 256;
 inline constexpr int64_t kMaxSubPushesPerMessage = 1024;
 inline constexpr int64_t kMaxDim = 65536;
+inline constexpr int64_t kMaxStateColumns = 4 * kMaxDim;
 
 // Numbers are those of the proto enums.
 enum class ErrorKind : uint8_t {
@@ -53,9 +54,9 @@ enum class ErrorKind : uint8_t {
 // hotrow.v1.Error as a plain value; kind == kNone means success.
 struct ErrorInfo {
   ErrorKind kind = ErrorKind::kNone;
-  std::string message;
-  std::string hint;
-  std::string table;
+  std::string message{};
+  std::string hint{};
+  std::string table{};
   int32_t shard = -1;
   uint32_t retry_after_ms = 0;
 

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -23,6 +24,9 @@ Key HashString(std::string_view feature, std::string_view value);
 
 // XXH64(client_uid, seed = restart_count), 0 mapped to 1.
 uint64_t SessionId(std::span<const std::byte> client_uid, uint64_t restart_count);
+
+// XXH3-64: the payload_hash of a message whose payload is `bytes`.
+uint64_t PayloadHash(std::span<const std::byte> bytes);
 
 // Content of a sub-push: XXH3-64 over the concatenation of
 //   u8 operation, u32 table count, per table {u32 table_id, u32 key_count, u32 dim, u64 step, f32

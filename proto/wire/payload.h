@@ -1,5 +1,5 @@
 // Payloads: the one `bytes` field of a data message, held as the reference-counted slices that gRPC
-// received or will send. Nothing here copies a payload.
+// received or will send. Nothing here copies a payload (one exception: see the constructor).
 //
 // Thread safety: a Payload is a value; its bytes are immutable once shared. Ownership: a Payload
 // keeps its slices alive; every pointer and view taken from it is valid as long as it or a copy of
@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,10 @@ namespace hotrow::wire {
 class Payload {
  public:
   Payload() = default;
-  // The bytes [offset, offset + size) of `slices` laid end to end.
+  // The bytes [offset, offset + size) of `slices` laid end to end. Slices so small that gRPC keeps
+  // their bytes inside the slice object are copied, because their address would not last; a payload
+  // that arrives in crumbs (many slices, under 1 KiB each on average) is laid together once, so
+  // that a peer cannot make every later walk over the pieces expensive.
   Payload(std::vector<grpc::Slice> slices, size_t offset, size_t size);
 
   size_t size() const { return size_; }
@@ -42,8 +46,9 @@ class Payload {
   size_t size_ = 0;
 };
 
-// Addresses of fixed-size records within a payload. A record that lies across two slices is copied
-// to a side buffer (at most one per slice boundary); all others are addressed in place.
+// Addresses of fixed-size records within a payload. A record that lies across slices is copied to a
+// side buffer (at most one per slice boundary); all others are addressed in place. Addresses stay
+// valid over later calls of Append.
 class RowLocator {
  public:
   // Appends the addresses of `count` rows of `dim` floats that start at byte `offset` to rows().
@@ -52,17 +57,23 @@ class RowLocator {
   void Clear();
 
   std::span<const ConstRowPointer> rows() const { return rows_; }
-  int64_t copied_rows() const { return static_cast<int64_t>(straddling_.size()); }
+  int64_t copied_rows() const { return copied_rows_; }
 
  private:
   std::vector<ConstRowPointer> rows_;
-  std::vector<std::vector<std::byte>> straddling_;
+  // One block per Append that met a boundary: its straddling rows, end to end.
+  std::vector<std::unique_ptr<std::byte[]>> copies_;
+  int64_t copied_rows_ = 0;
 };
 
-// Memory for a payload to be sent: filled once, then handed to gRPC without a copy.
+// Memory for a payload to be sent: filled once, then handed to gRPC without a copy. Not zeroed.
+// Large buffers come from, and return to, a bounded pool of the process, whoever drops the last
+// reference (see buffer_pool.h). Aligned to 64 bytes.
 class PayloadBuffer {
  public:
   explicit PayloadBuffer(size_t size);
+  PayloadBuffer(PayloadBuffer&&) = default;
+  PayloadBuffer& operator=(PayloadBuffer&&) = default;
 
   std::span<std::byte> bytes() { return {data_, size_}; }
   // Gives the memory up. Call once.

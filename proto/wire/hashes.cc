@@ -1,0 +1,80 @@
+#include "proto/wire/hashes.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "kernels/base/check.h"
+#include "proto/wire/xxh3_stream.h"
+
+namespace hotrow::wire {
+namespace {
+
+struct FreeState {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+template <typename T>
+void Put(T value, std::byte*& to) {
+  std::memcpy(to, &value, sizeof(value));
+  to += sizeof(value);
+}
+
+struct FreeState64 {
+  void operator()(XXH64_state_t* state) const { XXH64_freeState(state); }
+};
+
+}  // namespace
+
+Xxh3Stream::Xxh3Stream() {
+  thread_local const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
+  HOTROW_CHECK(state != nullptr);
+  state_ = state.get();
+  XXH3_64bits_reset(state_);
+}
+
+uint64_t TableSalt(std::string_view table_name) {
+  return XXH64(table_name.data(), table_name.size(), 0);
+}
+
+Key HashString(std::string_view feature, std::string_view value) {
+  thread_local const std::unique_ptr<XXH64_state_t, FreeState64> state(XXH64_createState());
+  HOTROW_CHECK(state != nullptr);
+  const auto feature_bytes = static_cast<uint32_t>(feature.size());
+  XXH64_reset(state.get(), 0);
+  XXH64_update(state.get(), &feature_bytes, sizeof(feature_bytes));
+  XXH64_update(state.get(), feature.data(), feature.size());
+  XXH64_update(state.get(), value.data(), value.size());
+  return XXH64_digest(state.get());
+}
+
+uint64_t SessionId(std::span<const std::byte> client_uid, uint64_t restart_count) {
+  const uint64_t session = XXH64(client_uid.data(), client_uid.size(), restart_count);
+  return session == 0 ? 1 : session;
+}
+
+uint64_t PayloadHash(std::span<const std::byte> bytes) { return Xxh3Of(bytes); }
+
+uint64_t ContentHash(const SubPush& sub_push, const Payload& part) {
+  Xxh3Stream stream;
+  std::array<std::byte, 24> buffer;
+  std::byte* to = buffer.data();
+  Put(static_cast<uint8_t>(sub_push.operation), to);
+  Put(static_cast<uint32_t>(sub_push.tables.size()), to);
+  stream.Add({buffer.data(), to});
+  for (const SubPushTable& table : sub_push.tables) {
+    to = buffer.data();
+    Put(table.table_id, to);
+    Put(table.key_count, to);
+    Put(table.dim, to);
+    Put(table.step, to);
+    Put(table.learning_rate, to);
+    stream.Add({buffer.data(), to});
+  }
+  for (const std::span<const std::byte> piece : part.pieces()) stream.Add(piece);
+  return stream.Digest();
+}
+
+}  // namespace hotrow::wire
