@@ -1,10 +1,9 @@
 // Unique keys of a batch, and sums of what belongs to equal keys.
 //
-// Thread safety: a Deduper serves one thread at a time; it keeps its workspace between calls, so
-// that a steady state allocates nothing. Ownership: results stay valid until the next call. Order:
-// unique keys stand in the order of their first occurrence; sums run in request order, in blocks of
-// kSumBlock occurrences added one after the other, then the block sums in order. This fixes the
-// bits.
+// Thread safety: a Deduper or DuplicateSummer serves one thread at a time; it keeps its workspace
+// between calls, so that a steady state allocates nothing. Ownership: results stay valid until the
+// next call. Order: unique keys stand in the order of their first occurrence; sums run by the order
+// rule of block_sums.h, which fixes the bits.
 
 #pragma once
 
@@ -16,35 +15,41 @@
 #include "kernels/base/float_row.h"
 #include "kernels/base/key.h"
 #include "kernels/base/position.h"
+#include "kernels/dedupe/block_sums.h"
 
 namespace hotrow {
-
-inline constexpr int64_t kSumBlock = 256;
 
 class Deduper {
  public:
   // n < 2^31 keys. Keys equal to `skip` get kSkippedPosition and are not among the unique ones.
   void Run(std::span<const Key> keys, std::optional<Key> skip = std::nullopt);
 
-  std::span<const Key> unique() const { return unique_; }  // (u)
-  std::span<const int32_t> inverse() const {
-    return inverse_;
-  }  // (n) index into unique(), or kSkippedPosition
+  // (u) keys.
+  std::span<const Key> unique() const { return {unique_.data(), static_cast<size_t>(count_)}; }
+  // (n) index into unique(), or kSkippedPosition.
+  std::span<const int32_t> inverse() const { return {inverse_.data(), static_cast<size_t>(n_)}; }
 
  private:
-  std::vector<Key> unique_;
-  std::vector<int32_t> inverse_;
-  std::vector<int32_t>
-      table_;  // open addressing, index into unique_ or -1; power of two, load <= 1/2
+  void StartTable(int64_t expected_unique);
+  void DoubleTable();
+  int32_t FindOrAdd(Key key, uint64_t hash);
+
+  std::vector<Key> unique_;       // the first count_ are valid
+  std::vector<int32_t> inverse_;  // the first n_ are valid
+  // Open addressing with linear probing: index into unique_ or -1. Its first mask_ + 1 entries, a
+  // power of two, are in use; at most half of them are taken.
+  std::vector<int32_t> table_;
+  uint64_t mask_ = 0;
+  int64_t count_ = 0;
+  int64_t n_ = 0;
 };
 
-// sums[inverse[i]] = sum over occurrences i of weights[i] x rows[source[i]], by the order rule
-// above.
+// sums[inverse[i]] = sum over occurrences i of weights[i] x rows[source[i]], by the order rule.
 //   inverse (n): target of each occurrence, kSkippedPosition to leave it out
 //   source  (n): row of each occurrence, or empty: occurrence i has row i
-//   weights (n): or empty: 1
-// sums (unique_count, dim) is overwritten; targets without an occurrence get zeros. `scratch` keeps
-// its memory.
+//   weights (n): or empty: the rows as they are
+// sums (unique_count, dim) is overwritten; targets without an occurrence get zeros. The rows must
+// not overlap the sums.
 struct SumInput {
   std::span<const int32_t> inverse;
   std::span<const int32_t> source;
@@ -58,9 +63,7 @@ class DuplicateSummer {
   void Run(const SumInput& input, float* sums);
 
  private:
-  std::vector<int64_t> first_;  // (u + 1) start of each target's occurrences in order_
-  std::vector<int32_t> order_;  // (n) occurrences grouped by target, request order within
-  std::vector<float> block_;    // (dim) sum of the current block
+  BlockSums blocks_;
 };
 
 }  // namespace hotrow

@@ -1,12 +1,16 @@
 // Initial values: a pure function of (table salt, seed, key, column), with the same bits
 // everywhere.
 //
-//   r = MixKey(MixKey(salt ^ seed) ^ (MixKey(key) + column))
-//   Uniform: top 24 bits of r;  Normal: top 53 bits through Wichura's AS241 (Applied Statistics 37,
-//   1988)
+//   r       = MixKey(MixKey(salt ^ seed) ^ (MixKey(key) + column))          modulo 2^64
+//   Uniform = low + u * (high - low) in float32, u = (r >> 40) / 2^24; where that rounds to high,
+//             the float32 just below high. low when both are equal.
+//   Normal  = mean + standard_deviation * z in double, rounded once to float32. z is the standard
+//             normal quantile at p = ((r >> 11) + 0.5) / 2^53 by Wichura's AS241
+//             (normal_quantile.h). p itself needs 54 bits: q = p - 0.5 = ((r >> 11) - 2^52 + 0.5) /
+//             2^53 is exact, and so is the tail 0.5 - |q|; only these two are used.
 //
 // Thread safety: pure functions. Exactness: +, -, x, / and sqrt in IEEE arithmetic only; no libm,
-// because it differs between host and device; the last step rounds to nearest float32.
+// because it differs between host and device.
 
 #pragma once
 
@@ -29,8 +33,8 @@ struct Initializer {
   uint64_t seed = 0;
 };
 
-// Refuses non-finite values, low > high and a negative deviation with a sentence that names the
-// field.
+// Refuses non-finite values, low > high, a negative deviation and whatever could give a value that
+// is no finite float32, with a sentence that names the field.
 Result ValidateInitializer(const Initializer& initializer);
 
 // Writes the initial values of keys[i] to rows.rows[i], rows.dim columns each.

@@ -1,0 +1,26 @@
+// Stochastic gradient descent: w -= lr * g. No state.
+//
+// Thread safety: a value. Shapes: see row_rule.h.
+
+#pragma once
+
+#include "kernels/optimizers/row_rule.h"
+
+namespace hotrow {
+
+struct SgdRule {
+  float learning_rate;
+
+  static SgdRule Of(const OptimizerOptions& /*options*/, const StepOptions& step) {
+    return {step.learning_rate};
+  }
+
+  template <typename Tile>
+  HOTROW_HOST_DEVICE void operator()(const Tile& tile, const RuleRow& row) const {
+    tile.ForEach(row.dim, [row, lr = learning_rate](int64_t i) {
+      row.weights[i] -= lr * row.gradient[i].value;
+    });
+  }
+};
+
+}  // namespace hotrow
