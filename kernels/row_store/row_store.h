@@ -27,11 +27,9 @@
 #include "kernels/base/memory_budget.h"
 #include "kernels/base/result.h"
 #include "kernels/base/row_layout.h"
+#include "kernels/row_store/slot.h"
 
 namespace hotrow {
-
-using Slot = int64_t;
-inline constexpr Slot kNoSlot = -1;
 
 enum class FullPolicy : uint8_t {
   kRefuse,            // a new key that finds no slot gets kNoSlot
@@ -42,7 +40,7 @@ enum class FullPolicy : uint8_t {
 struct RowStoreOptions {
   RowLayout layout;
   uint64_t table_salt = 0;
-  int slots_per_set = 32;                // 32; tests may ask for 4
+  int slots_per_set = 32;                // 32 or 64; tests may ask for 4
   int64_t max_slots = int64_t{1} << 40;  // a further limit beside the budget
   FullPolicy full_policy = FullPolicy::kRefuse;
 };
@@ -51,7 +49,7 @@ struct RowStoreOptions {
 struct ClaimCounts {
   int64_t found = 0;
   int64_t created = 0;
-  int64_t refused;  // got kNoSlot
+  int64_t refused = 0;  // got kNoSlot
   int64_t evicted = 0;
 };
 
@@ -64,7 +62,9 @@ struct EvictedRows {
 class RowStore {
  public:
   // `budget` is shared by all stores of a tier and outlives them. Reserves address space, commits
-  // one granule.
+  // one granule per array (about 100 KiB). kInvalidArgument: layout not made by RowLayout::Of with
+  // dim >= 1, slots_per_set not offered, max_slots below one set. kResourceExhausted: no budget or
+  // address space for the first set.
   static ResultOr<std::unique_ptr<RowStore>> Create(const RowStoreOptions& options,
                                                     MemoryBudget& budget);
   ~RowStore();
@@ -76,7 +76,9 @@ class RowStore {
 
   // Like Find, and claims a slot for each key that has none. Keys are unique. created[i] becomes 1
   // for a claimed slot, whose record is all zero bytes and whose score is 0: nothing of a former
-  // row shows through. A key of the batch never evicts another.
+  // row shows through; 0 otherwise. A key of the batch never moves or evicts another: of a batch
+  // that does not fit, the rest get kNoSlot. `evicted` gets further rows appended; it may be null
+  // when the policy is kRefuse.
   ClaimCounts FindOrClaim(std::span<const Key> keys, std::span<Slot> slots,
                           std::span<uint8_t> created, EvictedRows* evicted);
 
@@ -85,7 +87,8 @@ class RowStore {
   int64_t Erase(std::span<const Key> keys);
 
   // Up to `limit` stored keys and their slots, from *cursor (0 to begin) in slot order; *cursor is
-  // -1 at the end. Exact only while no key is claimed or erased in between.
+  // -1 at the end. limit > 0; *keys and *slots are overwritten. Exact only while no key is claimed
+  // or erased in between.
   void Scan(int64_t* cursor, int64_t limit, std::vector<Key>* keys, std::vector<Slot>* slots) const;
 
   // Copies the weights of slots[i] to rows.rows[i]; kNoSlot is skipped. Prefetches ahead.
@@ -100,9 +103,12 @@ class RowStore {
   int64_t allocated_bytes() const;  // committed, index included
 
  private:
-  RowStore(const RowStoreOptions& options, MemoryBudget& budget);
-  RowLayout layout_;
-  std::byte* records_ = nullptr;  // (slots) records
+  struct Impl;
+  RowStore(const RowLayout& layout, std::unique_ptr<Impl> impl);
+
+  const RowLayout layout_;
+  const std::unique_ptr<Impl> impl_;
+  std::byte* const records_;  // (slots) records; never moves
 };
 
 }  // namespace hotrow
