@@ -34,9 +34,12 @@ class ClickLogOptions:
         About the share of positive labels.
     """
 
-    rows: int = 200_000
+    rows: int = 400_000
     seed: int = 1
-    cardinalities: tuple[int, ...] = (10, 40, 150, 600, 2_500, 10_000, 40_000, 200_000)
+    cardinalities: tuple[int, ...] = (
+        *(4, 10, 20, 40, 80, 150, 300, 600),
+        *(1_200, 2_500, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000),
+    )
     zipf_exponent: float = 1.05
     dense_columns: int = 4
     click_rate: float = 0.25
@@ -98,12 +101,12 @@ def _true_logits(
     factors = []
     for column, cardinality in zip(ids, options.cardinalities, strict=True):
         # Features with many ids say less about each: what can be learned stays within reach.
-        spread = 0.7 if cardinality <= 10_000 else 0.35
+        spread = 0.4 if cardinality <= 5_000 else 0.2
         logits += spread * draws.standard_normal(cardinality)[column]
         hidden = draws.standard_normal((cardinality, _HIDDEN_FACTORS))
         factors.append(hidden[column] / np.sqrt(_HIDDEN_FACTORS))
-    for left in range(0, min(len(factors), 6) - 1, 2):
-        logits += 0.8 * np.einsum("ij,ij->i", factors[left], factors[left + 1])
+    for left in range(0, min(len(factors), 8) - 1, 2):
+        logits += 0.6 * np.einsum("ij,ij->i", factors[left], factors[left + 1])
     if options.dense_columns:
         weights = draws.standard_normal(options.dense_columns) / np.sqrt(options.dense_columns)
         logits += 0.6 * (dense @ weights)

@@ -1,0 +1,1 @@
+"""The parts of the quick start: a DLRM-style model, its training, its local twin, the report."""
