@@ -14,16 +14,16 @@ import sys
 import time
 from pathlib import Path
 
+import torch
+
+import hotrow
+import hotrow.data
 import hotrow.testing
 import hotrow.torch
-import torch
 from dlrm import live_metrics, report
 from dlrm.model import ClickModel, Shape
 from dlrm.training import Batches, Progress, Trainer
 from dlrm.twin import Vocabulary, local_embedding, local_optimizer
-
-import hotrow
-import hotrow.data
 
 OPTIMIZERS = {
     "adagrad": lambda: hotrow.Adagrad(lr=0.05),
