@@ -23,7 +23,7 @@ void ClaimBatch::Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts) {
     ClaimMissing(Last::kLeaveMissing);
     if (missing_->empty()) break;
     UnpinAll();
-    if (!table_->GrowBy(table_->index().sets / 8 + 1)) break;
+    if (!table_->GrowBy(table_->index().sets / 4 + 1)) break;
     RefreshMovedSlots();
   }
   ClaimMissing(Last::kApplyPolicy);
@@ -31,11 +31,12 @@ void ClaimBatch::Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts) {
   counts_->refused += static_cast<int64_t>(missing_->size());
 }
 
-// Beyond the target load growth is for keys whose sets happen to be full: never for more than twice
-// the slots that the rows need, or chosen keys could use up the budget.
+// Beyond the target load growth is for keys whose sets happen to be full (rare with 32 slots a set,
+// common with 4): never for more than four times the rows, or chosen keys could use up the budget.
 bool ClaimBatch::MayGrow(int rounds) const {
+  const int64_t wanted_rows = rows_ + static_cast<int64_t>(missing_->size());
   return rounds < kMaxGrowRounds && !table_->at_limit() &&
-         (table_->index().sets < 8 || rows_ * 2 > table_->slots());
+         (table_->index().sets < 8 || wanted_rows * 4 > table_->slots());
 }
 
 // Growing moved rows out of slots that earlier stages had found. No slot has been refilled since,
