@@ -1,0 +1,346 @@
+"""The client of a Hotrow cluster."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hotrow import _native
+from hotrow.arrays import check_timeout
+from hotrow.errors import InvalidArgument, Unimplemented
+from hotrow.initializers import Initializer, Uniform
+from hotrow.optimizers import Optimizer
+from hotrow.table import Table
+
+_DURABILITIES = ("memory", "process", "disk")
+_MODES = ("async", "bounded", "sync")
+
+
+class DurabilityWarning(UserWarning):
+    """Rows of this version live in memory: they are lost with their server process."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    addresses: tuple[str, ...]
+    timeout: float
+    job: str
+    rank: int
+    world_size: int
+    address_map: tuple[tuple[str, str], ...]
+
+
+def connect(
+    addresses: str | Iterable[str],
+    *,
+    timeout: float = 30.0,
+    tls: Any = None,
+    token: str | None = None,
+    job: str = "",
+    rank: int = 0,
+    world_size: int = 1,
+    mode: str = "async",
+    max_steps_ahead: int | None = None,
+    address_map: Mapping[str, str] | None = None,
+) -> Client:
+    """Connect to a cluster.
+
+    Parameters
+    ----------
+    addresses : str or list of str
+        "HOST:PORT" or "unix:PATH" of at least one shard, comma-separated or a list.
+    timeout : float
+        Seconds that any one call may take, and connecting too.
+    tls, token : None
+        Not offered by this version: refused.
+    job, rank, world_size : str, int, int
+        Name of the training job, this worker's number and their count. Asynchronous workers do not
+        wait for each other, so in this version they only say who a client is.
+    mode : {"async"}
+        Pushes apply on arrival. "bounded" and "sync" are refused in this version.
+    max_steps_ahead : None
+        Belongs to "bounded".
+    address_map : mapping of str to str, optional
+        Address as in the shard map -> address to dial, for port forwarding and proxies.
+
+    Returns
+    -------
+    Client
+
+    Raises
+    ------
+    InvalidArgument, Unimplemented
+    Unavailable, DeadlineExceeded
+        No shard answered in time.
+    """
+    _refuse_connect_options(tls, token, mode, max_steps_ahead)
+    if not isinstance(job, str) or len(job.encode()) > 128:
+        raise InvalidArgument("job must be a str of at most 128 bytes")
+    if not 0 <= rank < world_size:
+        raise InvalidArgument(f"rank must be in 0 .. world_size - 1, not {rank} of {world_size}")
+    seconds = check_timeout(timeout)
+    if not seconds:
+        raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
+    dialled = tuple(sorted((address_map or {}).items()))
+    client = Client(_Options(_split(addresses), seconds, job, rank, world_size, dialled))
+    _ = client.native
+    return client
+
+
+def _refuse_connect_options(tls: Any, token: Any, mode: str, max_steps_ahead: Any) -> None:
+    if tls:
+        raise Unimplemented("tls is not offered by this version", hint="connect over loopback")
+    if token is not None:
+        raise Unimplemented("token is not offered by this version", hint="connect over loopback")
+    if mode not in _MODES:
+        raise InvalidArgument(f"mode must be 'async', 'bounded' or 'sync', not {mode!r}")
+    if mode != "async":
+        raise Unimplemented(f"mode={mode!r} is not offered by this version", hint="use 'async'")
+    if max_steps_ahead is not None:
+        raise Unimplemented(
+            "max_steps_ahead belongs to mode='bounded', which is not offered by this version"
+        )
+
+
+def _split(addresses: str | Iterable[str]) -> tuple[str, ...]:
+    parts = addresses.split(",") if isinstance(addresses, str) else list(addresses)
+    stripped = tuple(part.strip() for part in parts)
+    if not stripped or not all(stripped):
+        raise InvalidArgument(f"addresses must name at least one shard, not {addresses!r}")
+    for address in stripped:
+        if "://" in address:
+            raise Unimplemented(
+                f"{address!r}: coordination through etcd is not offered by this version",
+                hint="give HOST:PORT of a shard",
+            )
+    return stripped
+
+
+class Client:
+    """A connection to all shards of a cluster. Safe to use from many threads.
+
+    It can be pickled: the copy connects to the same addresses at first use. It is a context manager
+    that closes itself. After fork() a child gets `ForkedProcess`: connect there anew.
+
+    Attributes
+    ----------
+    timeout : float
+        Seconds that any one call may take.
+    """
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._native: Any = None
+        self._process = os.getpid()
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that any one call may take."""
+        return self._options.timeout
+
+    @property
+    def native(self) -> Any:
+        """Native client; connects when needed."""
+        if self._native is None:
+            with self._lock:
+                if self._native is None:
+                    self._native = self._connect()
+        return self._native
+
+    def _connect(self) -> Any:
+        options = self._options
+        native = _native.connect(
+            list(options.addresses), dict(options.address_map), options.timeout, options.job
+        )
+        _connected.add(self)
+        return native
+
+    @property
+    def shards(self) -> list[str]:
+        """Addresses of all shards, by number."""
+        return self.native.shards()
+
+    def create_table(
+        self,
+        name: str,
+        dim: int,
+        *,
+        optimizer: Optimizer,
+        initializer: Initializer | None = None,
+        seed: int = 0,
+        dtype: Any = "float32",
+        num_embeddings: int | None = None,
+        gradient_bound: float = 1e15,
+        durability: str | None = None,
+        exist_ok: bool = False,
+    ) -> Table:
+        """Create a table on all shards.
+
+        Parameters
+        ----------
+        name : str
+            [A-Za-z0-9_.:/-]{1,128}.
+        dim : int
+            Values per row, 1 .. 65536.
+        optimizer : Optimizer
+            Sgd, Adagrad, RowwiseAdagrad or Adam.
+        initializer : Initializer, optional
+            Zeros, Constant, Uniform or Normal; None: Uniform(-0.05, 0.05).
+        seed : int
+            Of the initializer, 0 .. 2**64 - 1.
+        dtype : str
+            "float32"; others are refused in this version.
+        num_embeddings : int, optional
+            Keys are 0 .. num_embeddings - 1; None: any 64-bit key.
+        gradient_bound : float
+            Largest |g| after duplicates were summed; a push beyond it is refused.
+        durability : {"memory"}, optional
+            What an acknowledged push survives. None means "memory" in this version, with one
+            warning per process; "process" and "disk" are refused.
+        exist_ok : bool
+            A table of the same schema is fine; another schema raises `SchemaMismatch`.
+
+        Raises
+        ------
+        InvalidArgument, Unimplemented, AlreadyExists, SchemaMismatch
+        """
+        _check_dtype(dtype)
+        _check_durability(durability)
+        schema = _native.TableSchema()
+        schema.name = _checked(name, str, "name")
+        schema.dim = _integer(dim, "dim", 1, 65536)
+        schema.optimizer = _checked(optimizer, Optimizer, "optimizer").to_native()
+        start = Uniform(-0.05, 0.05) if initializer is None else initializer
+        schema.initializer = _checked(start, Initializer, "initializer").to_native()
+        schema.seed = _integer(seed, "seed", 0, 2**64 - 1)
+        if num_embeddings is not None:
+            schema.num_embeddings = _integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
+        schema.gradient_bound = gradient_bound
+        return Table(self, name, self.native.create_table(schema, bool(exist_ok)))
+
+    def table(self, name: str) -> Table:
+        """Open an existing table; raises `NotFound`."""
+        return Table(self, name, self.native.open_table(_checked(name, str, "name")))
+
+    def tables(self) -> list[Table]:
+        """All tables, by name."""
+        return [Table(self, info.schema.name) for info in self.native.list_tables()]
+
+    def drop_table(self, name: str) -> int:
+        """Drop a table with all its rows; returns how many there were."""
+        return self.native.drop_table(_checked(name, str, "name"))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until every push of this client is acknowledged.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None: the client's.
+        """
+        self.native.flush(check_timeout(timeout))
+
+    def status(self) -> list[dict[str, Any]]:
+        """One entry per shard, reachable or not (then "error" says why)."""
+        return [dict(shard) for shard in self.native.status()]
+
+    def close(self) -> None:
+        """Wait for pending pushes, then end the connections. May be called again."""
+        with self._lock:
+            native = self._native
+        if native is not None and self._process == os.getpid():
+            _connected.discard(self)
+            native.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _shared_client, (self._options,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Client:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Client({','.join(self._options.addresses)!r})"
+
+
+_connected: weakref.WeakSet[Client] = weakref.WeakSet()
+_unpickled: weakref.WeakValueDictionary[_Options, Client] = weakref.WeakValueDictionary()
+_unpickled_lock = threading.Lock()
+
+
+def _shared_client(options: _Options) -> Client:
+    """Give all objects unpickled in this process one lazy client per cluster."""
+    with _unpickled_lock:
+        client = _unpickled.get(options)
+        if client is None or client._process != os.getpid():
+            client = Client(options)
+            _unpickled[options] = client
+        return client
+
+
+@atexit.register
+def _close_all() -> None:
+    """End connections while the interpreter is still whole."""
+    for client in list(_connected):
+        try:
+            client.close()
+        except Exception as error:
+            warnings.warn(f"closing {client!r} at exit: {error}", stacklevel=1)
+
+
+def _checked(value: Any, kind: type, name: str) -> Any:
+    if not isinstance(value, kind):
+        raise InvalidArgument(f"{name} must be a {kind.__name__}, not {value!r}")
+    return value
+
+
+def _integer(value: Any, name: str, low: int, high: int) -> int:
+    try:
+        number = value.__index__()
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or isinstance(value, bool) or not low <= number <= high:
+        raise InvalidArgument(f"{name} must be an integer in {low} .. {high}, not {value!r}")
+    return number
+
+
+def _check_dtype(dtype: Any) -> None:
+    name = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
+    if name != "float32":
+        raise Unimplemented(
+            f"dtype={dtype!r} is not offered by this version", hint="use dtype='float32'"
+        )
+
+
+_warned_of_durability = False
+
+
+def _check_durability(durability: str | None) -> None:
+    global _warned_of_durability
+    if durability is None:
+        if not _warned_of_durability:
+            _warned_of_durability = True
+            warnings.warn(
+                "tables of this version live in memory: rows are lost with their server process; "
+                "durability='memory' says that you know",
+                DurabilityWarning,
+                stacklevel=3,
+            )
+    elif durability not in _DURABILITIES:
+        raise InvalidArgument(f"durability must be one of {_DURABILITIES}, not {durability!r}")
+    elif durability != "memory":
+        raise Unimplemented(
+            f"durability={durability!r} is not offered by this version", hint="use 'memory'"
+        )

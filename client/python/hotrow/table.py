@@ -1,0 +1,342 @@
+"""Tables: pull, push and the rest."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hotrow import _native
+from hotrow.arrays import Keys, as_keys, as_rows, check_range, check_timeout
+from hotrow.errors import InvalidArgument
+from hotrow.futures import Future
+from hotrow.initializers import Initializer, initializer_from_native
+from hotrow.optimizers import Optimizer, optimizer_from_native
+
+if TYPE_CHECKING:
+    from hotrow.client import Client
+
+_SCAN_QUEUE_BATCHES = 2  # batches of a scan that wait for the reader; more would only hold memory
+
+
+@dataclass(frozen=True)
+class PushCounts:
+    """What a push did.
+
+    Parameters
+    ----------
+    rows_updated : int
+        Rows that changed, new ones included.
+    rows_created : int
+        Of them, rows that were not stored before.
+    """
+
+    rows_updated: int
+    rows_created: int
+
+
+class Table:
+    """A named set of rows on the servers. Get one from a `Client`; safe to use from many threads.
+
+    A table can be pickled and copied: it keeps its client's addresses and its name, and connects at
+    first use.
+
+    Attributes
+    ----------
+    name : str
+    client : Client
+    dim : int
+        Values per row.
+    optimizer : Optimizer
+    initializer : Initializer
+    seed : int
+    num_embeddings : int or None
+        Keys are 0 .. num_embeddings - 1; None: any 64-bit key.
+    durability : str
+        "memory": rows are lost with their server process.
+    """
+
+    durability = "memory"
+
+    def __init__(self, client: Client, name: str, native: Any = None) -> None:
+        self.client = client
+        self.name = name
+        self._opened = native
+        self._known_schema: Any = None
+        self._lock = threading.Lock()
+
+    @property
+    def native(self) -> Any:
+        """Native handle; opens the table when needed."""
+        if self._opened is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self.client.native.open_table(self.name)
+        return self._opened
+
+    def _schema(self) -> Any:
+        if self._known_schema is None:
+            self._known_schema = self.native.info().schema
+        return self._known_schema
+
+    @property
+    def dim(self) -> int:
+        """Values per row."""
+        return self._schema().dim
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """How a push changes a row."""
+        return optimizer_from_native(self._schema().optimizer)
+
+    @property
+    def initializer(self) -> Initializer:
+        """Value of a row that no push has touched."""
+        return initializer_from_native(self._schema().initializer)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the initializer."""
+        return self._schema().seed
+
+    @property
+    def num_embeddings(self) -> int | None:
+        """Number of legal keys; None: any 64-bit key."""
+        return self._schema().num_embeddings or None
+
+    @property
+    def gradient_bound(self) -> float:
+        """Largest |g| that a push may bring."""
+        return self._schema().gradient_bound
+
+    def _keys(self, keys: Any) -> Keys:
+        given = as_keys(keys)
+        check_range(given, self.num_embeddings, self.name)
+        return given
+
+    def pull(self, keys: Any, *, read_only: bool = False, timeout: float | None = None) -> Any:
+        """Read rows. Creates and changes nothing: an unknown key answers its initial value.
+
+        Parameters
+        ----------
+        keys : array_like
+            int64, uint64 or int32, NumPy or torch, any shape; a list of int will do. Keys may
+            repeat.
+        read_only : bool
+            Evaluation: do not even move scores.
+        timeout : float, optional
+            Seconds; None: the client's.
+
+        Returns
+        -------
+        numpy.ndarray or torch.Tensor
+            float32, keys.shape + (dim,); of the kind of `keys`, on its device.
+
+        Raises
+        ------
+        InvalidArgument, KeyRange
+            Before anything is sent.
+        Unavailable, DeadlineExceeded
+        """
+        given = self._keys(keys)
+        rows, memory = given.empty_rows(self.dim)
+        self.native.pull(given.words, memory, read_only, check_timeout(timeout))
+        return given.deliver(rows)
+
+    def pull_async(self, keys: Any, *, read_only: bool = False) -> Future[Any]:
+        """Read rows later: as `pull`, but returns a `Future` at once."""
+        given = self._keys(keys)
+        dim = self.dim
+        native = self.native.pull_async(given.words, read_only, None)
+
+        def take(pending: Any, timeout: float) -> Any:
+            rows, memory = given.empty_rows(dim)
+            pending.wait(timeout, memory)
+            return given.deliver(rows)
+
+        return Future(native, take, self.client.timeout)
+
+    def _push_arguments(
+        self, keys: Any, gradients: Any, lr: float | None, step: int | None, timeout: float | None
+    ) -> tuple[np.ndarray, np.ndarray, Any]:
+        given = self._keys(keys)
+        rows = as_rows(gradients, given, self.dim, "gradients")
+        return given.words, rows, push_options(lr, step, timeout)
+
+    def push(
+        self,
+        keys: Any,
+        gradients: Any,
+        *,
+        lr: float | None = None,
+        step: int | None = None,
+        timeout: float | None = None,
+    ) -> PushCounts:
+        """Apply gradients, exactly once. Returns when every shard has acknowledged.
+
+        Gradients of equal keys are summed before the optimizer sees them.
+
+        Parameters
+        ----------
+        keys : array_like
+            As for `pull`.
+        gradients : array_like
+            Floating, keys.shape + (dim,); rounded to float32.
+        lr : float, optional
+            Learning rate of this push; None: the table's.
+        step : int, optional
+            Training step >= 1; None counts this client's pushes to the table, from the highest step
+            that the servers have seen.
+        timeout : float, optional
+            Seconds; None: the client's.
+
+        Returns
+        -------
+        PushCounts
+
+        Raises
+        ------
+        InvalidArgument
+            Wrong type or shape, a gradient that is not finite or larger than the table's bound:
+            nothing was sent.
+        KeyRange
+            Key outside a bounded table: nothing was sent.
+        CapacityFull
+            Some new keys found no room (`refused_keys`); all others were applied.
+        DeadlineExceeded
+            Not yet acknowledged but still pending: `client.flush()` waits for it. Do not push
+            again.
+        """
+        arguments = self._push_arguments(keys, gradients, lr, step, check_timeout(timeout))
+        return PushCounts(*self.native.push(*arguments))
+
+    def push_async(
+        self, keys: Any, gradients: Any, *, lr: float | None = None, step: int | None = None
+    ) -> Future[PushCounts]:
+        """Apply gradients later: as `push`, but returns a `Future` at once."""
+        words, rows, options = self._push_arguments(keys, gradients, lr, step, None)
+        native = self.native.push_async(words, rows, options)
+        return Future(
+            native, lambda pending, wait: PushCounts(*pending.wait(wait)), self.client.timeout
+        )
+
+    def upsert(self, keys: Any, rows: Any) -> PushCounts:
+        """Write row values; the optimizer state of these rows starts afresh.
+
+        Parameters
+        ----------
+        keys : array_like
+            As for `pull`. Of a repeated key the last row wins.
+        rows : array_like
+            Floating, keys.shape + (dim,).
+        """
+        given = self._keys(keys)
+        values = as_rows(rows, given, self.dim, "rows")
+        return PushCounts(*self.native.upsert(given.words, values))
+
+    def remove(self, keys: Any) -> int:
+        """Remove rows with their state; returns how many were stored."""
+        return self.native.remove(self._keys(keys).words)
+
+    def size(self) -> int:
+        """Return the number of stored rows, over all shards."""
+        return self.native.size()
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of the table, summed over all shards: rows, bytes, rows pulled and pushed."""
+        return dict(self.native.stats())
+
+    def scan(self, batch: int = 65536, *, state: bool = False) -> Iterator[tuple[Any, ...]]:
+        """Visit every row stored at the start once, in no particular order.
+
+        Parameters
+        ----------
+        batch : int
+            Rows per step at most, >= 1.
+        state : bool
+            Add a third item: a dict of the optimizer's state arrays, named as in torch.
+
+        Yields
+        ------
+        keys : numpy.ndarray
+            int64 (n,).
+        rows : numpy.ndarray
+            float32 (n, dim).
+        state : dict of numpy.ndarray
+            (n, dim), or (n,) where the optimizer keeps one value a row.
+        """
+        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
+            raise InvalidArgument(f"batch must be an integer >= 1, not {batch!r}")
+        return self._scan(int(batch), state)
+
+    def _scan(self, batch: int, with_state: bool) -> Iterator[tuple[Any, ...]]:
+        batches: queue.Queue[Any] = queue.Queue(_SCAN_QUEUE_BATCHES)
+        stopped = threading.Event()
+
+        def put(item: Any) -> bool:
+            while not stopped.is_set():
+                try:
+                    batches.put(item, timeout=0.1)
+                    return True
+                except queue.Full:
+                    continue
+            return False
+
+        def run(native: Any) -> None:
+            try:
+                native.scan(batch, with_state, lambda *arrays: put(arrays))
+                put(None)
+            except BaseException as error:
+                put(error)
+
+        reader = threading.Thread(target=run, args=(self.native,), name="hotrow-scan", daemon=True)
+        reader.start()
+        try:
+            while (item := batches.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                keys, rows, columns = item
+                found = (keys.view(np.int64), rows)
+                yield (*found, self._state_arrays(columns)) if with_state else found
+        finally:
+            stopped.set()
+            reader.join()
+
+    def _state_arrays(self, columns: np.ndarray) -> dict[str, np.ndarray]:
+        arrays = {}
+        start = 0
+        for name, shape in self.optimizer.STATE:
+            width = self.dim if shape == "dim" else 1
+            part = columns[:, start : start + width]
+            arrays[name] = part if shape == "dim" else part[:, 0]
+            start += width
+        return arrays
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.client, self.name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Table:
+        return self
+
+    def __repr__(self) -> str:
+        if self._opened is None:
+            return f"Table({self.name!r}, not opened)"
+        return (
+            f"Table({self.name!r}, dim={self.dim}, optimizer={self.optimizer}, "
+            f"num_embeddings={self.num_embeddings}, durability={self.durability!r})"
+        )
+
+
+def push_options(lr: float | None, step: int | None, timeout: float | None) -> Any:
+    """Check and convert what travels with a push."""
+    if lr is not None:
+        lr = float(lr)
+        if not 0.0 <= lr < float("inf"):
+            raise InvalidArgument(f"lr must be finite and >= 0, not {lr!r}")
+    if step is not None and (isinstance(step, bool) or int(step) != step or not 1 <= step < 2**63):
+        raise InvalidArgument(f"step must be an integer >= 1, not {step!r}")
+    return _native.PushOptions(lr, None if step is None else int(step), timeout)

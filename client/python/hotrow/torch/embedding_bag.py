@@ -1,0 +1,200 @@
+"""EmbeddingBag: pooled look-ups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotrow.arrays import Keys, as_keys
+from hotrow.client import Client
+from hotrow.errors import InvalidArgument, Unimplemented
+from hotrow.initializers import Initializer
+from hotrow.optimizers import Optimizer
+from hotrow.table import Table
+from hotrow.torch.module import (
+    RemoteModule,
+    TableArguments,
+    check_input,
+    load_weight,
+    refuse_arguments,
+)
+from hotrow.torch.pooling import Bags, pool
+
+
+class EmbeddingBag(RemoteModule):
+    """torch.nn.EmbeddingBag over a table on the servers.
+
+    Takes what torch.nn.EmbeddingBag takes, by the same names and in the same order, and:
+
+    Parameters
+    ----------
+    num_embeddings : int or None
+        None: an open table, where any 64-bit key is legal.
+    table : str or Table
+        Name of the table.
+    client : Client
+        Not needed when `table` is a Table.
+    optimizer, initializer, seed : Optimizer, Initializer, int, optional
+        Create the table with these unless it exists; an existing one must have the same. Without
+        any of them an existing table is taken, a missing one created with Adagrad(lr=.01),
+        Normal(0, 1).
+
+    Notes
+    -----
+    Where this differs from torch 2.15, on purpose:
+
+    - Rows are not parameters: gradients are pushed by `hotrow.torch.SparseOptimizer.step()`,
+      summed per key over the step. `Module.zero_grad()` does not drop them,
+      `SparseOptimizer.zero_grad()` does.
+    - 2-D input of shape (B, 0) gives B zero rows (torch raises). With `include_last_offset` the
+      last offset must equal the number of keys (torch reads on or drops keys).
+    - Keys must be int64 or int32 (torch takes bool and int16).
+    - mode "max": ties go to the first key of the bag and NaN wins, in any order of arrival.
+    - `per_sample_weights` may be of any floating type, and has a gradient for a frozen table too.
+    - `scale_grad_by_freq` counts a key over the whole forward call.
+    - `max_norm` and `norm_type` are refused: a look-up never writes. `sparse` has no effect.
+    - Rows are float32; `.half()`, `.to()` change type and device of the outputs only.
+
+    Raises
+    ------
+    InvalidArgument, Unimplemented, SchemaMismatch
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int | None,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        table: str | Table | None = None,
+        client: Client | None = None,
+        optimizer: Optimizer | None = None,
+        initializer: Initializer | None = None,
+        seed: int | None = None,
+    ) -> None:
+        refuse_arguments(max_norm, norm_type, dtype)
+        if mode not in ("sum", "mean", "max"):
+            raise InvalidArgument(f"mode must be 'sum', 'mean' or 'max', not {mode!r}")
+        if scale_grad_by_freq and mode == "max":
+            raise InvalidArgument("scale_grad_by_freq works with 'sum' and 'mean' only")
+        where = TableArguments(table, client, optimizer, initializer, seed)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, where, device)
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        if _weight is not None:
+            load_weight(self, _weight)
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, **arguments: Any
+    ) -> EmbeddingBag:
+        """Make a module whose table holds a dense weight.
+
+        Parameters
+        ----------
+        embeddings : array_like
+            (num_embeddings, embedding_dim), any floating type; row i becomes key i.
+        freeze : bool
+            Collect no gradients.
+        **arguments
+            Of the constructor, `table=` and `client=` among them.
+        """
+        rows, dim = np.shape(embeddings)
+        bag = cls(rows, dim, _weight=embeddings, **arguments)
+        bag.anchor.requires_grad_(not freeze)
+        return bag
+
+    def forward(
+        self,
+        input: torch.Tensor,
+        offsets: torch.Tensor | None = None,
+        per_sample_weights: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Pull rows and pool them into bags.
+
+        Parameters
+        ----------
+        input : torch.Tensor
+            int64 or int32: (n,) with offsets, or (B, N) for B bags of N keys.
+        offsets : torch.Tensor, optional
+            int64 or int32 (B,), or (B + 1,) with `include_last_offset`: start of each bag.
+        per_sample_weights : torch.Tensor, optional
+            Of the shape of `input`; mode "sum" only.
+
+        Returns
+        -------
+        torch.Tensor
+            (B, embedding_dim).
+
+        Raises
+        ------
+        InvalidArgument, KeyRange
+            Before anything is sent.
+        """
+        check_input(input, "input")
+        self._check_weights(input, per_sample_weights)
+        keys = as_keys(input, "input")
+        bags = Bags(
+            keys,
+            self._offsets(keys, offsets),
+            self.mode,
+            skipped=self.padding_idx,
+            scale_by_frequency=self.scale_grad_by_freq,
+        )
+        return pool(self, bags, per_sample_weights)
+
+    def _check_weights(self, input: torch.Tensor, weights: torch.Tensor | None) -> None:
+        if weights is None:
+            return
+        if self.mode != "sum":
+            raise Unimplemented(f"per_sample_weights need mode='sum', not {self.mode!r}")
+        if not isinstance(weights, torch.Tensor) or not weights.is_floating_point():
+            raise InvalidArgument("per_sample_weights must be a floating tensor")
+        if weights.shape != input.shape:
+            raise InvalidArgument(
+                f"per_sample_weights must have the shape of input, {tuple(input.shape)}, not "
+                f"{tuple(weights.shape)}"
+            )
+
+    def _offsets(self, keys: Keys, offsets: torch.Tensor | None) -> np.ndarray:
+        """Make int64 (bags + 1,) offsets, the last included; the native part checks them."""
+        if len(keys.shape) == 2:
+            if offsets is not None:
+                raise InvalidArgument("offsets must be None with 2-D input: each row is a bag")
+            bags, width = keys.shape
+            return np.arange(bags + 1, dtype=np.int64) * width
+        if len(keys.shape) != 1:
+            raise InvalidArgument(f"input must be 1-D or 2-D, not {len(keys.shape)}-D")
+        if offsets is None:
+            raise InvalidArgument("offsets are needed with 1-D input")
+        check_input(offsets, "offsets")
+        if offsets.dim() != 1:
+            raise InvalidArgument(f"offsets must be 1-D, not {offsets.dim()}-D")
+        starts = offsets.detach().cpu().numpy().astype(np.int64)
+        if self.include_last_offset:
+            return starts
+        if starts.size == 0 and keys.words.size:
+            raise InvalidArgument(f"offsets are empty but there are {keys.words.size} keys")
+        if starts.size and starts[-1] > keys.words.size:
+            raise InvalidArgument(
+                f"offsets[{starts.size - 1}] = {starts[-1]} is larger than the number of keys, "
+                f"{keys.words.size}"
+            )
+        return np.append(starts, np.int64(keys.words.size))
+
+    def extra_repr(self) -> str:
+        """Return the arguments that matter, for repr()."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"

@@ -1,0 +1,196 @@
+"""What EmbeddingBag and Embedding share: the table behind them, its creation, rows and state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from hotrow.arrays import as_float_array, as_keys, check_key_type
+from hotrow.client import Client
+from hotrow.errors import (
+    InvalidArgument,
+    NotFound,
+    PaddingOutOfRange,
+    SchemaMismatch,
+    Unimplemented,
+)
+from hotrow.initializers import Initializer, Normal
+from hotrow.optimizers import Adagrad, Optimizer
+from hotrow.table import Table
+from hotrow.torch.pending import PendingGradients
+
+_LOAD_BYTES = 16 << 20  # rows loaded per call: keeps a large weight from standing twice in memory
+
+
+@dataclass
+class TableArguments:
+    """The keyword arguments of a module that concern its table."""
+
+    table: str | Table | None
+    client: Client | None
+    optimizer: Optimizer | None = None
+    initializer: Initializer | None = None
+    seed: int | None = None
+
+
+class RemoteModule(nn.Module):
+    """A module whose rows live in a table on the servers.
+
+    It owns one zero-size parameter, `anchor`: outputs require grad through it, and optimizers, DDP
+    and clipping find nothing in it to change.
+    """
+
+    num_embeddings: int | None
+    embedding_dim: int
+    padding_idx: int | None
+
+    def __init__(
+        self,
+        num_embeddings: int | None,
+        embedding_dim: int,
+        padding_idx: int | None,
+        where: TableArguments,
+        device: Any,
+    ) -> None:
+        super().__init__()
+        self.table = open_or_create(num_embeddings, embedding_dim, where)
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = resolve_padding(padding_idx, num_embeddings)
+        self.anchor = nn.Parameter(torch.zeros(0, device=device))
+        self.pending = PendingGradients()
+
+    def load_rows(self, keys: Any, rows: Any) -> None:
+        """Write rows into the table; their optimizer state starts afresh.
+
+        Parameters
+        ----------
+        keys : array_like
+            (n,) int64, uint64 or int32; NumPy, torch or a list.
+        rows : array_like
+            (n, embedding_dim), any floating type.
+        """
+        given = as_keys(keys)
+        values = as_float_array(rows, "rows")
+        if values.shape != (*given.shape, self.embedding_dim):
+            expected = (*given.shape, self.embedding_dim)
+            raise InvalidArgument(f"rows must have the shape {expected}, not {values.shape}")
+        values = values.reshape(-1, self.embedding_dim)
+        count = max(1, _LOAD_BYTES // (4 * self.embedding_dim))
+        for start in range(0, len(values), count):
+            part = slice(start, start + count)
+            self.table.upsert(given.words[part], values[part])
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return what a state_dict keeps: the table's name and shape. Rows stay on the servers."""
+        return {
+            "table": self.table.name,
+            "embedding_dim": self.embedding_dim,
+            "num_embeddings": self.num_embeddings,
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Refuse the state of a module on another table."""
+        if state != self.get_extra_state():
+            raise SchemaMismatch(
+                f"the state belongs to {state}, this module to {self.get_extra_state()}",
+                table=self.table.name,
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["pending"] = PendingGradients()
+        return state
+
+    def extra_repr(self) -> str:
+        """Return the arguments that matter, for repr()."""
+        parts = [str(self.num_embeddings), str(self.embedding_dim), f"table={self.table.name!r}"]
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        return ", ".join(parts)
+
+
+def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) -> Table:
+    """Find the table of a module, or create it.
+
+    An optimizer, initializer or seed asks for a table of exactly these (created unless it is
+    there). Without any of them an existing table is taken as it is, and a missing one is created
+    as torch would start: Normal(0, 1), with Adagrad(lr=.01).
+    """
+    client = where.client
+    if isinstance(where.table, Table):
+        return _checked_table(where.table, num_embeddings, dim)
+    if not isinstance(where.table, str):
+        raise InvalidArgument("table= must name a table", hint='e.g. table="user"')
+    if not isinstance(client, Client):
+        raise InvalidArgument("client= must be a hotrow.Client", hint="see hotrow.connect")
+    if where.optimizer is None and where.initializer is None and where.seed is None:
+        try:
+            return _checked_table(client.table(where.table), num_embeddings, dim)
+        except NotFound:
+            pass
+    return client.create_table(
+        where.table,
+        dim,
+        optimizer=Adagrad(lr=0.01) if where.optimizer is None else where.optimizer,
+        initializer=Normal(0.0, 1.0) if where.initializer is None else where.initializer,
+        seed=0 if where.seed is None else where.seed,
+        num_embeddings=num_embeddings,
+        exist_ok=True,
+    )
+
+
+def _checked_table(table: Table, num_embeddings: int | None, dim: int) -> Table:
+    for name, wanted, found in (
+        ("embedding_dim", dim, table.dim),
+        ("num_embeddings", num_embeddings, table.num_embeddings),
+    ):
+        if wanted != found:
+            raise SchemaMismatch(
+                f"{name}={wanted} was asked for, but the table has {found}", table=table.name
+            )
+    return table
+
+
+def resolve_padding(padding_idx: int | None, num_embeddings: int | None) -> int | None:
+    """Find the padding key: negative values count from the end of a bounded table."""
+    if padding_idx is None or num_embeddings is None:
+        return padding_idx
+    if not -num_embeddings <= padding_idx < num_embeddings:
+        raise PaddingOutOfRange(
+            f"padding_idx {padding_idx} is outside the table of {num_embeddings} rows"
+        )
+    return padding_idx % num_embeddings
+
+
+def refuse_arguments(max_norm: Any, norm_type: Any, dtype: Any) -> None:
+    """Refuse what torch's constructors take and this version does not."""
+    if max_norm is not None:
+        raise Unimplemented(
+            "max_norm is not offered: in torch a look-up rewrites the rows it finds too long, and "
+            "here a pull writes nothing",
+            hint="Clip gradients, or scale the output.",
+        )
+    if norm_type != 2.0:
+        raise Unimplemented("norm_type belongs to max_norm, which is not offered")
+    if dtype not in (None, torch.float32):
+        raise Unimplemented(f"dtype={dtype} is not offered: rows are float32", hint="use .half()")
+
+
+def load_weight(module: RemoteModule, weight: Any) -> None:
+    """Load a dense weight (num_embeddings, embedding_dim): row i becomes key i."""
+    values = as_float_array(weight, "_weight")
+    expected = (module.num_embeddings or len(values), module.embedding_dim)
+    if values.shape != expected:
+        raise InvalidArgument(f"_weight must have the shape {expected}, not {tuple(values.shape)}")
+    module.load_rows(range(len(values)), values)
+
+
+def check_input(tensor: Any, name: str) -> None:
+    """Refuse what is not an int64 or int32 tensor."""
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidArgument(f"{name} must be a tensor, not {type(tensor).__name__}")
+    check_key_type(str(tensor.dtype).removeprefix("torch."), name, ("int64", "int32"))

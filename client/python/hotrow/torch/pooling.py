@@ -1,0 +1,119 @@
+"""The autograd function between a table's rows and a module's output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+
+from hotrow import _native
+from hotrow.arrays import Keys, check_range
+from hotrow.torch.module import RemoteModule
+
+_MODES = {
+    "sum": _native.PoolingMode.sum,
+    "mean": _native.PoolingMode.mean,
+    "max": _native.PoolingMode.max,
+}
+
+
+@dataclass
+class Bags:
+    """One forward call: keys in bags.
+
+    Parameters
+    ----------
+    keys : Keys
+        n keys.
+    offsets : numpy.ndarray
+        int64 (bags + 1,), the last one included.
+    mode : str
+        "sum", "mean" or "max".
+    skipped : int, optional
+        Padding key that is neither pulled nor counted.
+    constant : int, optional
+        Key that is pulled but gets no gradient.
+    scale_by_frequency : bool
+        Divide each row's gradient by the number of times the key was asked for.
+    """
+
+    keys: Keys
+    offsets: np.ndarray
+    mode: str
+    skipped: int | None = None
+    constant: int | None = None
+    scale_by_frequency: bool = False
+
+
+def pool(module: RemoteModule, bags: Bags, weights: torch.Tensor | None = None) -> torch.Tensor:
+    """Pull and pool.
+
+    Parameters
+    ----------
+    weights : torch.Tensor, optional
+        (n,) of any floating type, for "sum".
+
+    Returns
+    -------
+    torch.Tensor
+        (bags, dim), of the anchor's type and device.
+    """
+    check_range(bags.keys, module.num_embeddings, module.table.name)
+    if weights is not None:
+        weights = weights.reshape(-1).to("cpu", torch.float32)
+    read_only = not (module.training and torch.is_grad_enabled())
+    out = _Pool.apply(module.anchor, weights, module, bags, read_only)
+    return out.to(module.anchor.device, module.anchor.dtype)
+
+
+class _Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        anchor: torch.Tensor,
+        weights: torch.Tensor | None,
+        module: RemoteModule,
+        bags: Bags,
+        read_only: bool,
+    ) -> torch.Tensor:
+        padding = None if bags.skipped is None else bags.skipped & (2**64 - 1)
+        request = _native.BagsRequest(_MODES[bags.mode], padding, read_only)
+        out = torch.empty(max(0, bags.offsets.size - 1), module.embedding_dim)
+        ctx.pooled = _native.pool_forward(
+            module.table.native,
+            request,
+            bags.keys.words,
+            bags.offsets,
+            None if weights is None else weights.detach().contiguous().numpy(),
+            out.numpy(),
+        )
+        ctx.module = module
+        ctx.bags = bags
+        ctx.anchor_like = anchor.detach()
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, out_gradient: torch.Tensor) -> tuple[Any, ...]:
+        gradient = out_gradient.detach().to("cpu", torch.float32).contiguous().numpy()
+        anchor_gradient = weight_gradient = None
+        if ctx.needs_input_grad[0]:
+            _collect(ctx.module, ctx.bags, ctx.pooled, gradient)
+            anchor_gradient = torch.zeros_like(ctx.anchor_like)
+        if ctx.needs_input_grad[1]:
+            weight_gradient = torch.from_numpy(ctx.pooled.backward_weights(gradient))
+        return anchor_gradient, weight_gradient, None, None, None
+
+
+def _collect(module: RemoteModule, bags: Bags, pooled: Any, gradient: np.ndarray) -> None:
+    scale = _native.GradientScale
+    keys, gradients = pooled.backward(
+        gradient, scale.inverse_frequency if bags.scale_by_frequency else scale.none
+    )
+    if bags.constant is not None:
+        moved = keys != np.uint64(bags.constant & (2**64 - 1))
+        keys, gradients = keys[moved], gradients[moved]
+    module.pending.add(keys, gradients)

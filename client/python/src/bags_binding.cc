@@ -1,0 +1,110 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <utility>
+#include <vector>
+
+#include "client/python/src/arrays.h"
+#include "client/python/src/bindings.h"
+#include "client/python/src/pooled_bags.h"
+#include "client/python/src/raise.h"
+
+namespace hotrow::python {
+
+namespace {
+
+// What hotrow.torch says about one forward call; arrays are borrowed for its length.
+struct BagsRequest {
+  PoolingMode mode = PoolingMode::kSum;
+  std::optional<Key> padding;
+  PullOptions pull;
+};
+
+std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& request, KeyArray keys,
+                                    InputArray<int64_t, 1> offsets,
+                                    std::optional<InputArray<float, 1>> weights,
+                                    OutputArray<float, 2> out) {
+  BagsInput input{.mode = request.mode,
+                  .keys = SpanOf(keys),
+                  .offsets = SpanOf(offsets),
+                  .weights = {},
+                  .padding = request.padding,
+                  .pull = request.pull};
+  if (weights) input.weights = SpanOf(*weights);
+  if (weights && input.weights.size() != input.keys.size()) {
+    RaiseInvalidArgument("weights and keys must have the same length");
+  }
+  if (out.shape(0) + 1 != offsets.size() || static_cast<int64_t>(out.shape(1)) != table.dim()) {
+    RaiseInvalidArgument("out must have the shape (bags, dim)");
+  }
+  absl::StatusOr<std::unique_ptr<PooledBags>> pooled;
+  {
+    nb::gil_scoped_release release;
+    pooled = PooledBags::Forward(table, input, SpanOf(out));
+  }
+  return ValueOrRaise(std::move(pooled));
+}
+
+void CheckOutGradient(const PooledBags& bags, const RowArray& out_gradient) {
+  if (static_cast<int64_t>(out_gradient.shape(0)) != bags.bags() ||
+      static_cast<int64_t>(out_gradient.shape(1)) != bags.dim()) {
+    RaiseInvalidArgument("the gradient must have the shape of the output, (bags, dim)");
+  }
+}
+
+// (u) unique keys and (u, dim) their gradients.
+std::pair<NumpyArray<Key>, NumpyArray<float>> Backward(const PooledBags& bags,
+                                                       RowArray out_gradient, GradientScale scale) {
+  CheckOutGradient(bags, out_gradient);
+  std::vector<Key> keys;
+  std::vector<float> gradients;
+  {
+    nb::gil_scoped_release release;
+    keys.assign(bags.unique_keys().begin(), bags.unique_keys().end());
+    gradients.resize(keys.size() * static_cast<size_t>(bags.dim()));
+    bags.Backward(SpanOf(out_gradient), scale, gradients);
+  }
+  const size_t unique = keys.size();
+  return {ToNumpy(std::move(keys), {unique}),
+          ToNumpy(std::move(gradients), {unique, static_cast<size_t>(bags.dim())})};
+}
+
+NumpyArray<float> BackwardWeights(const PooledBags& bags, RowArray out_gradient) {
+  CheckOutGradient(bags, out_gradient);
+  std::vector<float> gradients(static_cast<size_t>(bags.key_count()));
+  {
+    nb::gil_scoped_release release;
+    bags.BackwardWeights(SpanOf(out_gradient), gradients);
+  }
+  const size_t n = gradients.size();
+  return ToNumpy(std::move(gradients), {n});
+}
+
+}  // namespace
+
+void BindBags(nb::module_& module) {
+  nb::enum_<PoolingMode>(module, "PoolingMode")
+      .value("sum", PoolingMode::kSum)
+      .value("mean", PoolingMode::kMean)
+      .value("max", PoolingMode::kMax);
+  nb::enum_<GradientScale>(module, "GradientScale")
+      .value("none", GradientScale::kNone)
+      .value("inverse_frequency", GradientScale::kInverseFrequency);
+  nb::class_<BagsRequest>(module, "BagsRequest")
+      .def(
+          "__init__",
+          [](BagsRequest* self, PoolingMode mode, std::optional<Key> padding, bool read_only) {
+            new (self) BagsRequest{
+                .mode = mode, .padding = padding, .pull = {.read_only = read_only, .timeout = {}}};
+          },
+          nb::arg("mode"), nb::arg("padding").none(), nb::arg("read_only"));
+  nb::class_<PooledBags>(module, "PooledBags")
+      .def("backward", &Backward, nb::arg("out_gradient"), nb::arg("scale"))
+      .def("backward_weights", &BackwardWeights, nb::arg("out_gradient"));
+  module.def("pool_forward", &Forward, nb::arg("table"), nb::arg("request"), nb::arg("keys"),
+             nb::arg("offsets"), nb::arg("weights").none(), nb::arg("out"));
+}
+
+}  // namespace hotrow::python

@@ -1,0 +1,34 @@
+// From absl::Status to the exceptions of hotrow/errors.py.
+//
+// Thread safety: needs the GIL. Errors: that is what it is for; these are the only functions of
+// ours that throw, and only towards nanobind, which hands the exception to Python.
+
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hotrow::python {
+
+// Raises the Python exception of a status that is not OK.
+void RaiseIfError(const absl::Status& status);
+// Raises hotrow.InvalidArgument with `message`.
+[[noreturn]] void RaiseInvalidArgument(const std::string& message);
+
+template <typename T>
+T ValueOrRaise(absl::StatusOr<T> result) {
+  RaiseIfError(result.status());
+  return *std::move(result);
+}
+
+// Seconds, as Python counts time, to the client's milliseconds; at least one, so that a short
+// timeout does not become "none".
+std::chrono::milliseconds ToMilliseconds(double seconds);
+std::optional<std::chrono::milliseconds> ToMilliseconds(std::optional<double> seconds);
+
+}  // namespace hotrow::python
