@@ -14,8 +14,8 @@ installed := $(HOTROW_VENV)/.hotrow-installed
 package_sources := $(shell find client proto kernels cmake CMakeLists.txt scripts/install_python.sh \
   -type f -not -path '*/__pycache__/*' -not -path '*/examples/*' 2>/dev/null)
 
-.PHONY: help quickstart test build bench test-asan test-tsan thread-safety format check-format lint \
-  packages lint-packages venv release clean
+.PHONY: help quickstart test build bench test-asan test-tsan thread-safety format check-format \
+  lint tidy packages lint-packages venv release clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -50,8 +50,12 @@ format: lint-packages venv ## format C++ and Python in place
 check-format: lint-packages venv ## fail when a file is not formatted
 	@scripts/format.sh --check
 
-lint: lint-packages venv ## the rules of CONTRIBUTING.md
+lint: check-format ## the rules of CONTRIBUTING.md
+	@$(HOTROW_VENV)/bin/ruff check --quiet .
 	@$(python) scripts/lint.py
+
+tidy: thread-safety ## clang-tidy on all product files (minutes)
+	@scripts/tidy.sh
 
 packages:
 	@scripts/install_packages.sh
