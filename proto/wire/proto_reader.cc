@@ -10,6 +10,8 @@ namespace hotrow::wire {
 namespace {
 
 constexpr int kMaxGroupDepth = 32;  // of unknown groups; our own schema has none
+// Tags and lengths are 32-bit numbers; protobuf refuses longer forms of them.
+constexpr size_t kMaxTagBytes = 5;
 
 constexpr const char* kTruncated = "is cut off";
 
@@ -132,8 +134,9 @@ bool ProtoReader::ReadVarint(const char* name, uint64_t* value) {
 
 bool ProtoReader::ReadTag(const char* name, uint32_t* field, WireType* type) {
   uint64_t tag = 0;
+  const size_t start = position_;
   if (!ReadVarint(name, &tag)) return false;
-  if (tag > UINT32_MAX || tag >> 3 == 0 || (tag & 7) > 5) {
+  if (position_ - start > kMaxTagBytes || tag > UINT32_MAX || tag >> 3 == 0 || (tag & 7) > 5) {
     Fail(name, "is not a protobuf tag");
     return false;
   }
@@ -144,8 +147,9 @@ bool ProtoReader::ReadTag(const char* name, uint32_t* field, WireType* type) {
 
 bool ProtoReader::ReadLength(const char* name, size_t* size) {
   uint64_t length = 0;
+  const size_t start = position_;
   if (!ReadVarint(name, &length)) return false;
-  if (length > left()) {
+  if (position_ - start > kMaxTagBytes || length > left()) {
     Fail(name, kTruncated);
     return false;
   }
