@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "proto/wire/batch_codec.h"
 #include "proto/wire/shard_map.h"
+#include "server/shard/shard_counters.h"
 
 namespace hotrow::v1 {
 class CreateTableRequest;
@@ -78,10 +79,10 @@ class Shard {
   void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
             absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);
 
+  // These wait for the strand (not for the requests that queue for it): call them from threads that
+  // may block for milliseconds, never from a callback.
   absl::StatusOr<v1::OpenSessionResponse> OpenSession(const v1::OpenSessionRequest& request);
   absl::Status CloseSession(uint64_t session);
-
-  // These wait for the strand: call them from threads that may block for milliseconds.
   absl::StatusOr<v1::CreateTableResponse> CreateTable(const v1::CreateTableRequest& request);
   absl::StatusOr<v1::TableDescription> DescribeTable(const std::string& name);
   std::vector<v1::TableDescription> ListTables();
@@ -92,9 +93,12 @@ class Shard {
   // at the deadline (false).
   bool Drain(Deadline deadline);
 
+  const ShardCounters& counters() const;
+  int64_t queued_requests() const;  // admitted and not yet answered
+
   const wire::ShardMap& map() const;
   uint32_t shard() const;
-  uint64_t server_start_id() const;
+  uint64_t server_start_id() const;  // random per process life, also its owner epoch
 
  private:
   struct Impl;

@@ -1,0 +1,187 @@
+#include "server/shard/push_batch.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "server/shard/request_errors.h"
+
+namespace hotrow {
+namespace {
+
+wire::ErrorInfo Refusal(wire::ErrorKind kind, const std::string& table, std::string message) {
+  wire::ErrorInfo error;
+  error.kind = kind;
+  error.message = fmt::format("table '{}': {}", table, message);
+  error.table = table;
+  return error;
+}
+
+wire::ErrorInfo CheckHeader(const wire::SubPush& sub_push, const wire::SubPushTable& table,
+                            const TableOptions& options) {
+  const bool remove = sub_push.operation == wire::Operation::kRemove;
+  const int64_t dim = remove ? 0 : options.dim;
+  if (table.dim != dim) {
+    return Refusal(wire::ErrorKind::kSchemaMismatch, options.name,
+                   fmt::format("rows have dim {}, not {}", dim, table.dim));
+  }
+  if (sub_push.operation != wire::Operation::kPush) return {};
+  if (!std::isfinite(table.learning_rate) || table.learning_rate < 0.0F) {
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
+                   fmt::format("learning rate {} is not finite and >= 0", table.learning_rate));
+  }
+  if (table.step == 0) {
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name, "steps count from 1, not 0");
+  }
+  return {};
+}
+
+bool AllIn(std::span<const Key> keys, uint32_t partition, uint64_t salt, int partition_bits) {
+  uint32_t difference = 0;
+  for (const Key key : keys) {
+    difference |= PartitionOfHash(HashKey(key, salt), partition_bits) ^ partition;
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+wire::ErrorInfo PushBatch::Gather(const wire::SubPush& sub_push, const wire::Payload& part) {
+  operation_ = sub_push.operation;
+  const size_t first_piece = pieces_.size();
+  size_t offset = 0;
+  for (const wire::SubPushTable& table : sub_push.tables) {
+    wire::ErrorInfo error = GatherTable(sub_push, table, part, offset);
+    if (!error.ok()) {
+      Undo(first_piece);
+      return error;
+    }
+    offset += table.payload_bytes();
+  }
+  sub_pushes_.push_back({first_piece, pieces_.size()});
+  return {};
+}
+
+wire::ErrorInfo PushBatch::GatherTable(const wire::SubPush& sub_push,
+                                       const wire::SubPushTable& table, const wire::Payload& part,
+                                       size_t offset) {
+  if (sub_push.operation == wire::Operation::kSkip) {
+    wire::ErrorInfo error;
+    error.kind = wire::ErrorKind::kInvalidArgument;
+    error.message = "a skip has no tables";
+    return error;
+  }
+  Table* found = state_.tables.Find(table.table_id);
+  if (found == nullptr) return NoSuchTable(table.table_id);
+  if (auto error = CheckHeader(sub_push, table, found->options()); !error.ok()) return error;
+  const size_t index = WorkOf(table.table_id, found);
+  for (size_t i = sub_pushes_.empty() ? 0 : sub_pushes_.back().end; i < pieces_.size(); ++i) {
+    if (pieces_[i].work != index) continue;
+    return Refusal(wire::ErrorKind::kInvalidArgument, found->options().name,
+                   "a sub-push names it twice");
+  }
+  RowBatch& rows = works_[index]->rows;
+  const Duplicates duplicates =
+      sub_push.operation == wire::Operation::kPush ? Duplicates::kSum : Duplicates::kLastWins;
+  const RowBatch::Part& added = rows.Append(part, offset, table, duplicates);
+  pieces_.push_back({index, rows.parts().size() - 1});
+  rows_ += added.size();
+  return CheckRows(sub_push, *found, rows, added);
+}
+
+wire::ErrorInfo PushBatch::CheckRows(const wire::SubPush& sub_push, Table& table, RowBatch& rows,
+                                     const RowBatch::Part& part) const {
+  const TableOptions& options = table.options();
+  if (!table.KeysInRange(rows.keys(part))) return KeyOutOfRange(options);
+  if (!AllIn(rows.keys(part), sub_push.partition, options.table_salt,
+             state_.partitions.partition_bits())) {
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
+                   fmt::format("a key does not belong to partition {}", sub_push.partition));
+  }
+  if (sub_push.operation == wire::Operation::kPush && !table.GradientsInBound(rows.rows(part))) {
+    ++table.counters().gradients_refused;
+    state_.counters.gradients_refused.Add();
+    return Refusal(
+        wire::ErrorKind::kInvalidArgument, options.name,
+        fmt::format("a gradient is not finite or above the bound of {}", options.gradient_bound));
+  }
+  if (sub_push.operation == wire::Operation::kUpsert && !table.RowsFinite(rows.rows(part))) {
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name, "a weight is not finite");
+  }
+  return {};
+}
+
+size_t PushBatch::WorkOf(uint32_t id, Table* table) {
+  const auto [found, added] = work_of_table_.try_emplace(id, works_used_);
+  if (!added) return found->second;
+  if (works_used_ == works_.size()) works_.push_back(std::make_unique<TableWork>());
+  works_[works_used_]->id = id;
+  works_[works_used_]->table = table;
+  return works_used_++;
+}
+
+void PushBatch::Undo(size_t first_piece) {
+  while (pieces_.size() > first_piece) {
+    RowBatch& rows = works_[pieces_.back().work]->rows;
+    rows_ -= rows.parts().back().size();
+    rows.DropLastPart();
+    pieces_.pop_back();
+  }
+}
+
+void PushBatch::SetLsn(uint64_t lsn) {
+  for (size_t i = sub_pushes_.back().begin; i < sub_pushes_.back().end; ++i) {
+    works_[pieces_[i].work]->rows.parts()[pieces_[i].part].lsn = lsn;
+  }
+}
+
+void PushBatch::Apply() {
+  for (size_t i = 0; i < works_used_; ++i) {
+    TableWork& work = *works_[i];
+    switch (operation_) {
+      case wire::Operation::kPush:
+        work.table->ApplyPush(work.rows);
+        break;
+      case wire::Operation::kUpsert:
+        work.table->Upsert(work.rows);
+        break;
+      case wire::Operation::kRemove:
+        work.table->Remove(work.rows);
+        break;
+      case wire::Operation::kSkip:
+        break;
+    }
+  }
+}
+
+void PushBatch::Report(size_t index, wire::SubPushResult* result) const {
+  for (size_t i = sub_pushes_[index].begin; i < sub_pushes_[index].end; ++i) {
+    TableWork& work = *works_[pieces_[i].work];
+    const RowBatch::Part& part = work.rows.parts()[pieces_[i].part];
+    result->counts.push_back({work.id, static_cast<uint32_t>(part.updated),
+                              static_cast<uint32_t>(part.created),
+                              static_cast<uint32_t>(part.refused)});
+    if (part.refused == 0) continue;
+    if (result->error.ok()) {
+      result->error =
+          Refusal(wire::ErrorKind::kCapacityFull, work.table->options().name,
+                  "new keys found no room in the memory budget; known keys were served");
+      result->error.hint = "raise the memory budget, remove rows, or add shards";
+    }
+    for (int64_t row = part.begin; row < part.end; ++row) {
+      if (work.rows.slots()[row] == kNoSlot) result->refused_keys.push_back(work.rows.keys()[row]);
+    }
+  }
+}
+
+void PushBatch::Clear() {
+  for (size_t i = 0; i < works_used_; ++i) works_[i]->rows.Clear();
+  works_used_ = 0;
+  work_of_table_.clear();
+  pieces_.clear();
+  sub_pushes_.clear();
+  rows_ = 0;
+}
+
+}  // namespace hotrow

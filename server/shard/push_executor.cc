@@ -1,0 +1,165 @@
+#include "server/shard/push_executor.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "proto/wire/hashes.h"
+#include "server/shard/request_errors.h"
+
+namespace hotrow {
+namespace {
+
+// Rows gathered before they are worked on: enough to hide memory latency, few enough that their
+// gradients are still in the second-level cache (bench/shard_bench.cc).
+constexpr int64_t kRowsAtATime = 1024;
+
+wire::ErrorInfo Error(wire::ErrorKind kind, std::string message) {
+  wire::ErrorInfo error;
+  error.kind = kind;
+  error.message = std::move(message);
+  return error;
+}
+
+}  // namespace
+
+wire::PushResponse PushExecutor::Run(const wire::PushRequest& request,
+                                     std::chrono::steady_clock::time_point now) {
+  wire::PushResponse response;
+  response.request_id = request.request_id;
+  response.error = state_.sessions.Use(request.session, now);
+  if (!response.error.ok()) return response;
+  response.results.resize(request.sub_pushes.size());
+  size_t offset = 0;
+  for (size_t i = 0; i < request.sub_pushes.size(); ++i) {
+    const wire::SubPush& sub_push = request.sub_pushes[i];
+    wire::SubPushResult& result = response.results[i];
+    result.partition = sub_push.partition;
+    result.sequence = sub_push.sequence;
+    Handle(request, sub_push, offset, &result);
+    offset += sub_push.payload_bytes();
+  }
+  Flush();
+  return response;
+}
+
+void PushExecutor::Handle(const wire::PushRequest& request, const wire::SubPush& sub_push,
+                          size_t offset, wire::SubPushResult* result) {
+  if (sub_push.partition >= state_.partitions.count()) {
+    return Refuse(Error(wire::ErrorKind::kInvalidArgument,
+                        fmt::format("there is no partition {}", sub_push.partition)),
+                  result);
+  }
+  if (auto error = CheckOwner(request, sub_push); !error.ok()) {
+    return Retry(std::move(error), result);
+  }
+  const wire::Payload part = request.payload.Part(offset, sub_push.payload_bytes());
+  if (wire::ContentHash(sub_push, part) != sub_push.content_hash) {
+    state_.counters.damaged_sub_pushes.Add();
+    return Retry(Error(wire::ErrorKind::kDataLoss,
+                       fmt::format("the content hash of sub-push {} of partition {} does not match "
+                                   "its bytes: damaged on the way",
+                                   sub_push.sequence, sub_push.partition)),
+                 result);
+  }
+  // Two sub-pushes of one partition are applied one after the other.
+  if (pending_partitions_[sub_push.partition] != 0) Flush();
+  Partition& partition = *state_.partitions.Find(sub_push.partition);
+  HandleNumbered(sub_push, part, partition.Window(request.session), result);
+}
+
+wire::ErrorInfo PushExecutor::CheckOwner(const wire::PushRequest& request,
+                                         const wire::SubPush& sub_push) {
+  if (!state_.SameMap(request.timeline, request.map_version)) return StaleMap(state_.options.map);
+  if (!state_.partitions.Owns(sub_push.partition)) return NotOwned("");
+  if (sub_push.owner_epoch != 0 && sub_push.owner_epoch != state_.server_start_id) {
+    return Error(wire::ErrorKind::kStaleMap,
+                 "the sub-push is meant for another life of this shard");
+  }
+  return {};
+}
+
+void PushExecutor::HandleNumbered(const wire::SubPush& sub_push, const wire::Payload& part,
+                                  PushWindow& window, wire::SubPushResult* result) {
+  result->durable_sequence = window.next();
+  if (sub_push.sequence == 0) {
+    return Refuse(Error(wire::ErrorKind::kInvalidArgument, "sequences count from 1, not 0"),
+                  result);
+  }
+  if (sub_push.sequence > window.next()) {
+    return Retry(Error(wire::ErrorKind::kOutOfOrder,
+                       fmt::format("partition {} expects sequence {}, not {}", sub_push.partition,
+                                   window.next(), sub_push.sequence)),
+                 result);
+  }
+  if (sub_push.sequence < window.next()) return AnswerConsumed(sub_push, window, result);
+  Accept(sub_push, part, {&sub_push, &window, result});
+}
+
+void PushExecutor::AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,
+                                  wire::SubPushResult* result) {
+  const bool kept = window.Keeps(sub_push.sequence);
+  const bool conflict = kept && sub_push.operation != wire::Operation::kSkip &&
+                        window.content_hash(sub_push.sequence) != sub_push.content_hash;
+  if (conflict) {
+    state_.counters.content_conflicts.Add();
+    return Refuse(Error(wire::ErrorKind::kInvalidArgument,
+                        fmt::format("sequence {} of partition {} was used for other bytes",
+                                    sub_push.sequence, sub_push.partition)),
+                  result);
+  }
+  state_.counters.sub_pushes_duplicate.Add();
+  if (kept) {
+    *result = window.Answer(sub_push.sequence);
+  } else {
+    result->outcome = wire::Outcome::kApplied;
+  }
+  result->partition = sub_push.partition;
+  result->durable_sequence = window.next();
+  result->duplicate = true;
+}
+
+void PushExecutor::Accept(const wire::SubPush& sub_push, const wire::Payload& part,
+                          const Pending& pending) {
+  if (!batch_.Takes(sub_push.operation) || batch_.rows() >= kRowsAtATime) Flush();
+  wire::ErrorInfo error = batch_.Gather(sub_push, part);
+  wire::SubPushResult* result = pending.result;
+  result->applied_lsn = state_.partitions.Find(sub_push.partition)->NextLsn();
+  result->durable_sequence = sub_push.sequence + 1;
+  if (!error.ok()) {
+    Refuse(std::move(error), result);
+    pending.window->Consume(sub_push.content_hash, *result);
+    return;
+  }
+  batch_.SetLsn(result->applied_lsn);
+  pending_.push_back(pending);
+  pending_partitions_[sub_push.partition] = 1;
+}
+
+void PushExecutor::Flush() {
+  batch_.Apply();
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    const Pending& pending = pending_[i];
+    pending.result->outcome = wire::Outcome::kApplied;
+    batch_.Report(i, pending.result);
+    pending.window->Consume(pending.sub_push->content_hash, *pending.result);
+    pending_partitions_[pending.sub_push->partition] = 0;
+  }
+  state_.counters.sub_pushes_applied.Add(pending_.size());
+  pending_.clear();
+  batch_.Clear();
+}
+
+void PushExecutor::Retry(wire::ErrorInfo error, wire::SubPushResult* result) {
+  state_.counters.sub_pushes_retried.Add();
+  result->outcome = wire::Outcome::kRetry;
+  result->error = std::move(error);
+}
+
+void PushExecutor::Refuse(wire::ErrorInfo error, wire::SubPushResult* result) {
+  state_.counters.sub_pushes_refused.Add();
+  result->outcome = wire::Outcome::kRefused;
+  result->error = std::move(error);
+}
+
+}  // namespace hotrow

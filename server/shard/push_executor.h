@@ -1,0 +1,66 @@
+// PushExecutor: decides what becomes of each sub-push of a message, in their order.
+//
+//   check                                   when it fails                        number
+//   session open, not fenced                whole message: kSessionLost          stays open
+//   shard map, partition owned, epoch       kRetry / kStaleMap                   stays open
+//   content hash recomputed                 kRetry / kDataLoss                   stays open
+//   sequence: below the next one            kept answer, duplicate = true        was consumed
+//             (with other bytes)            kRefused / kInvalidArgument          was consumed
+//             above the next one            kRetry / kOutOfOrder                 stays open
+//   tables, keys, values                    kRefused with the kind that fits     is consumed
+//   room for new keys                       kApplied + kCapacityFull, keys named is consumed
+//
+// An answer that has left the ring of the last PushWindow::kAnswers is given as kApplied and
+// duplicate without counts: that the number was consumed is all that is known of it. A skip of a
+// consumed number is not a conflict: it gets the kept answer, for the number is closed, which is
+// what it asked for.
+//
+// Thread safety: strand only. Results equal those of handling the sub-pushes one by one.
+
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "proto/wire/batch_codec.h"
+#include "server/shard/push_batch.h"
+#include "server/shard/shard_state.h"
+
+namespace hotrow {
+
+class PushExecutor {
+ public:
+  explicit PushExecutor(ShardState& state)
+      : state_(state), batch_(state), pending_partitions_(state.partitions.count(), 0) {}
+
+  wire::PushResponse Run(const wire::PushRequest& request,
+                         std::chrono::steady_clock::time_point now);
+
+ private:
+  // A sub-push whose rows wait in batch_.
+  struct Pending {
+    const wire::SubPush* sub_push = nullptr;
+    PushWindow* window = nullptr;
+    wire::SubPushResult* result = nullptr;
+  };
+
+  void Handle(const wire::PushRequest& request, const wire::SubPush& sub_push, size_t offset,
+              wire::SubPushResult* result);
+  wire::ErrorInfo CheckOwner(const wire::PushRequest& request, const wire::SubPush& sub_push);
+  void HandleNumbered(const wire::SubPush& sub_push, const wire::Payload& part, PushWindow& window,
+                      wire::SubPushResult* result);
+  void AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,
+                      wire::SubPushResult* result);
+  void Accept(const wire::SubPush& sub_push, const wire::Payload& part, const Pending& pending);
+  void Flush();
+
+  void Retry(wire::ErrorInfo error, wire::SubPushResult* result);
+  void Refuse(wire::ErrorInfo error, wire::SubPushResult* result);
+
+  ShardState& state_;
+  PushBatch batch_;
+  std::vector<Pending> pending_;             // as many as batch_ holds, in its order
+  std::vector<uint8_t> pending_partitions_;  // (P) 1: batch_ holds a sub-push of the partition
+};
+
+}  // namespace hotrow

@@ -1,0 +1,69 @@
+// SessionTable: who may push.
+//
+// A client is known by its uid; each life of it by (uid, restart_count), from which the session id
+// follows. A higher restart count fences the older session: its late pushes are refused.
+//
+// Thread safety: strand only. Bounds: `max_sessions` open sessions. When they are all taken, the
+// one that has been idle longest is ended if it was idle for kIdleLimit; else the new one is
+// refused. Ended session ids are remembered, the last kRememberedEnds of them, so that a late
+// OpenSession or push cannot revive one with empty windows.
+// Errors: kSessionLost for whoever is not, or no longer, let in.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "proto/wire/batch_codec.h"
+
+namespace hotrow::v1 {
+class OpenSessionRequest;  // generated
+}
+
+namespace hotrow {
+
+class SessionTable {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::minutes kIdleLimit{15};
+  static constexpr size_t kRememberedEnds = 65536;
+
+  explicit SessionTable(int64_t max_sessions) : max_sessions_(max_sessions) {}
+
+  // Idempotent. `ended` gets the sessions that this one fenced or displaced; their windows must be
+  // forgotten. InvalidArgument, kUnimplemented, kSessionLost or kOverloaded otherwise.
+  absl::Status Open(const v1::OpenSessionRequest& request, TimePoint now,
+                    std::vector<uint64_t>* ended);
+  // Closing twice is success; a session that is unknown or was fenced gives kSessionLost.
+  absl::Status Close(uint64_t session);
+
+  // Success, and noted as used, if the session is open.
+  wire::ErrorInfo Use(uint64_t session, TimePoint now);
+
+  int64_t size() const { return static_cast<int64_t>(sessions_.size()); }
+
+ private:
+  enum class End : uint8_t { kClosed, kFenced, kExpired };
+  struct Session {
+    std::string client_uid;
+    uint64_t restart_count = 0;
+    TimePoint last_used;
+  };
+
+  absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended);
+  void Finish(uint64_t session, End end);
+  wire::ErrorInfo Lost(uint64_t session) const;
+
+  const int64_t max_sessions_;
+  absl::flat_hash_map<uint64_t, Session> sessions_;
+  absl::flat_hash_map<std::string, uint64_t> by_client_;  // client_uid -> its open session
+  absl::flat_hash_map<uint64_t, End> ends_;
+  std::deque<uint64_t> end_order_;  // keys of ends_, oldest first
+};
+
+}  // namespace hotrow

@@ -1,0 +1,218 @@
+#include "server/table/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "proto/wire/status_codec.h"
+#include "server/table/value_check.h"
+
+namespace hotrow {
+namespace {
+
+// Rows worked on at a time: their records and gradients stay in the second-level cache from the
+// first touch to the last.
+constexpr int64_t kRowsAtATime = 1024;
+constexpr int64_t kScanAtATime = 65536;
+
+bool SameStep(const StepOptions& a, const StepOptions& b) {
+  return a.step == b.step && a.learning_rate == b.learning_rate;
+}
+
+void Touch(RowMeta* meta, uint64_t lsn) {
+  meta->lsn = lsn;
+  if (meta->step_count != std::numeric_limits<uint32_t>::max()) ++meta->step_count;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, MemoryBudget& budget,
+                                                     TableWorkspace& workspace) {
+  RowStoreOptions store_options;
+  store_options.layout =
+      RowLayout::Of(options.dim, StateColumns(options.optimizer.kind, options.dim));
+  store_options.table_salt = options.table_salt;
+  store_options.slots_per_set = options.slots_per_set;
+  auto store = RowStore::Create(store_options, budget);
+  if (!store.ok()) {
+    const bool full = store.result().code() == Code::kResourceExhausted;
+    return wire::ToStatus(
+        {.kind = full ? wire::ErrorKind::kCapacityFull : wire::ErrorKind::kInternal,
+         .message = fmt::format("table '{}': {}", options.name, store.result().message()),
+         .hint = full ? "raise the shard's memory budget or drop a table" : "",
+         .table = options.name});
+  }
+  return std::unique_ptr<Table>(new Table(std::move(options), *std::move(store), workspace));
+}
+
+Table::Table(TableOptions options, std::unique_ptr<RowStore> store, TableWorkspace& workspace)
+    : options_(std::move(options)), store_(std::move(store)), workspace_(workspace) {}
+
+bool Table::KeysInRange(std::span<const Key> keys) const {
+  if (options_.num_embeddings == 0) return true;
+  Key highest = 0;
+  for (const Key key : keys) highest = std::max(highest, key);
+  return highest < options_.num_embeddings;
+}
+
+bool Table::GradientsInBound(std::span<const ConstRowPointer> rows) const {
+  return MagnitudesWithin({rows, options_.dim}, options_.gradient_bound);
+}
+
+bool Table::RowsFinite(std::span<const ConstRowPointer> rows) const {
+  return MagnitudesWithin({rows, options_.dim}, std::numeric_limits<float>::max());
+}
+
+void Table::Pull(std::span<const Key> keys, std::byte* out) {
+  TableWorkspace& work = workspace_;
+  const int64_t row_bytes = options_.dim * static_cast<int64_t>(sizeof(float));
+  const int64_t count = static_cast<int64_t>(keys.size());
+  counters_.rows_pulled += keys.size();
+  for (int64_t begin = 0; begin < count; begin += kRowsAtATime) {
+    const auto some = keys.subspan(begin, std::min(kRowsAtATime, count - begin));
+    work.slots.resize(some.size());
+    work.targets.resize(some.size());
+    for (size_t i = 0; i < some.size(); ++i) {
+      work.targets[i] = AsRow(out + (begin + static_cast<int64_t>(i)) * row_bytes);
+    }
+    store_->Find(some, work.slots);
+    store_->CopyWeights(work.slots, {work.targets, options_.dim});
+    work.fresh_keys.clear();
+    work.fresh_rows.clear();
+    for (size_t i = 0; i < some.size(); ++i) {
+      if (work.slots[i] != kNoSlot) continue;
+      work.fresh_keys.push_back(some[i]);
+      work.fresh_rows.push_back(work.targets[i]);
+    }
+    if (work.fresh_keys.empty()) continue;
+    InitializeRows(options_.initializer, work.fresh_keys, {work.fresh_rows, options_.dim});
+    counters_.rows_pulled_initial += work.fresh_keys.size();
+  }
+}
+
+void Table::Claim(RowBatch& batch) {
+  batch.slots().resize(batch.size());
+  workspace_.created.assign(batch.size(), 0);
+  store_->FindOrClaim(batch.keys(), batch.slots(), workspace_.created, nullptr);
+  CountParts(batch);
+}
+
+void Table::CountParts(RowBatch& batch) {
+  for (RowBatch::Part& part : batch.parts()) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      part.created += workspace_.created[i];
+      part.refused += batch.slots()[i] == kNoSlot ? 1 : 0;
+    }
+    part.updated = part.size() - part.created - part.refused;
+    counters_.rows_created += part.created;
+    counters_.rows_refused += part.refused;
+  }
+}
+
+void Table::InitializeCreated(RowBatch& batch) {
+  TableWorkspace& work = workspace_;
+  work.fresh_keys.clear();
+  work.fresh_rows.clear();
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    if (work.created[i] == 0) continue;
+    std::byte* record = store_->record(batch.slots()[i]);
+    InitializeState(options_.optimizer, options_.dim, layout().state(record));
+    work.fresh_keys.push_back(batch.keys()[i]);
+    work.fresh_rows.push_back(AsRow(record));
+  }
+  if (work.fresh_keys.empty()) return;
+  InitializeRows(options_.initializer, work.fresh_keys, {work.fresh_rows, options_.dim});
+}
+
+void Table::ApplyPush(RowBatch& batch) {
+  Claim(batch);
+  InitializeCreated(batch);
+  const std::span<const RowBatch::Part> parts = batch.parts();
+  for (const RowBatch::Part& part : parts) {
+    counters_.rows_pushed += part.size() - part.refused;
+    counters_.highest_step = std::max(counters_.highest_step, part.step.step);
+  }
+  for (size_t begin = 0; begin < parts.size();) {
+    size_t end = begin + 1;
+    while (end < parts.size() && SameStep(parts[end].step, parts[begin].step)) ++end;
+    ApplyRun(batch, parts.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+// Parts of one step and learning rate.
+void Table::ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run) {
+  TableWorkspace& work = workspace_;
+  work.records.clear();
+  work.gradients.clear();
+  for (const RowBatch::Part& part : run) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      const Slot slot = batch.slots()[i];
+      if (slot == kNoSlot) continue;
+      std::byte* record = store_->record(slot);
+      work.records.push_back(record);
+      work.gradients.push_back(batch.rows()[i]);
+    }
+  }
+  ApplyGradients(options_.optimizer, run.front().step, layout(), work.records,
+                 {work.gradients, options_.dim});
+  for (const RowBatch::Part& part : run) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      const Slot slot = batch.slots()[i];
+      if (slot != kNoSlot) Touch(layout().meta(store_->record(slot)), part.lsn);
+    }
+  }
+}
+
+void Table::Upsert(RowBatch& batch) {
+  Claim(batch);
+  for (const RowBatch::Part& part : batch.parts()) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      const Slot slot = batch.slots()[i];
+      if (slot == kNoSlot) continue;
+      std::byte* record = store_->record(slot);
+      std::memcpy(record, batch.rows()[i], options_.dim * sizeof(float));
+      InitializeState(options_.optimizer, options_.dim, layout().state(record));
+      *layout().meta(record) = RowMeta{.lsn = part.lsn};
+    }
+  }
+}
+
+void Table::Remove(RowBatch& batch) {
+  for (RowBatch::Part& part : batch.parts()) part.updated = store_->Erase(batch.keys(part));
+}
+
+std::vector<Key> Table::StoredKeys() const {
+  std::vector<Key> all;
+  all.reserve(store_->rows());
+  std::vector<Key> keys;
+  std::vector<Slot> slots;
+  for (int64_t cursor = 0; cursor != -1;) {
+    keys.clear();
+    slots.clear();
+    store_->Scan(&cursor, kScanAtATime, &keys, &slots);
+    all.insert(all.end(), keys.begin(), keys.end());
+  }
+  return all;
+}
+
+int64_t Table::CopyRecords(std::span<const Key> keys, bool with_state, std::byte* out) {
+  const size_t columns = layout().dim + (with_state ? layout().state_columns : 0);
+  std::vector<Slot>& slots = workspace_.slots;
+  slots.resize(keys.size());
+  store_->Find(keys, slots);
+  int64_t copied = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (slots[i] == kNoSlot) continue;
+    std::memcpy(out, &keys[i], sizeof(Key));
+    std::memcpy(out + sizeof(Key), store_->record(slots[i]), columns * sizeof(float));
+    out += sizeof(Key) + columns * sizeof(float);
+    ++copied;
+  }
+  return copied;
+}
+
+}  // namespace hotrow

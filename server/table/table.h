@@ -1,0 +1,96 @@
+// Table: the rows of one table on one strand, with the rules that change them.
+//
+// Thread safety: single writer; the strand calls every method.
+// Ownership: owns its RowStore; draws memory from a budget and uses a workspace that outlive it.
+// Shapes: rows are `dim` float32. Errors: callers check requests first (key range, gradient bound);
+// the only outcome that is not success is a row refused for want of room, which is counted and
+// visible as kNoSlot.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/row_store/row_store.h"
+#include "server/table/row_batch.h"
+#include "server/table/table_options.h"
+
+namespace hotrow {
+
+// Since the process started. Strand only.
+struct TableCounters {
+  uint64_t rows_pulled = 0;
+  uint64_t rows_pulled_initial = 0;
+  uint64_t rows_pushed = 0;
+  uint64_t rows_created = 0;
+  uint64_t rows_refused = 0;
+  uint64_t gradients_refused = 0;  // sub-pushes
+  uint64_t highest_step = 0;
+};
+
+// Buffers shared by the tables of a strand, which runs one batch at a time.
+struct TableWorkspace {
+  std::vector<Slot> slots;
+  std::vector<uint8_t> created;
+  std::vector<RowPointer> targets;
+  std::vector<std::byte*> records;
+  std::vector<ConstRowPointer> gradients;
+  std::vector<Key> fresh_keys;
+  std::vector<RowPointer> fresh_rows;
+};
+
+class Table {
+ public:
+  // ResourceExhausted when the budget has no room for the smallest store.
+  static absl::StatusOr<std::unique_ptr<Table>> Create(TableOptions options, MemoryBudget& budget,
+                                                       TableWorkspace& workspace);
+
+  // False if a key is outside 0 .. num_embeddings - 1. Open tables take every key.
+  bool KeysInRange(std::span<const Key> keys) const;
+  // False if a value is not finite or its magnitude is above the table's bound.
+  bool GradientsInBound(std::span<const ConstRowPointer> rows) const;
+  // False if a value is not finite.
+  bool RowsFinite(std::span<const ConstRowPointer> rows) const;
+
+  // Writes the row of keys[i], or its initial value, to out + i * dim * 4 bytes. Changes nothing
+  // but counters. Keys may repeat.
+  void Pull(std::span<const Key> keys, std::byte* out);
+
+  // Applies every row of the batch as a gradient; unknown keys are created from their initial
+  // value. Fills the results of the parts and slots().
+  void ApplyPush(RowBatch& batch);
+  // Writes every row of the batch as weights; state and step count start afresh.
+  void Upsert(RowBatch& batch);
+  // Removes the keys of the batch; Part::updated counts those that were there.
+  void Remove(RowBatch& batch);
+
+  // All stored keys, in slot order.
+  std::vector<Key> StoredKeys() const;
+  // Appends {key, weights[, state]} of the keys that are still stored to `out`, without padding;
+  // returns their number. `out` has room for all.
+  int64_t CopyRecords(std::span<const Key> keys, bool with_state, std::byte* out);
+
+  const TableOptions& options() const { return options_; }
+  const RowLayout& layout() const { return store_->layout(); }
+  TableCounters& counters() { return counters_; }
+  int64_t rows() const { return store_->rows(); }
+  int64_t allocated_bytes() const { return store_->allocated_bytes(); }
+
+ private:
+  Table(TableOptions options, std::unique_ptr<RowStore> store, TableWorkspace& workspace);
+
+  void Claim(RowBatch& batch);
+  void CountParts(RowBatch& batch);
+  void InitializeCreated(RowBatch& batch);
+  void ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run);
+
+  TableOptions options_;
+  std::unique_ptr<RowStore> store_;
+  TableWorkspace& workspace_;
+  TableCounters counters_;
+};
+
+}  // namespace hotrow
