@@ -1,0 +1,206 @@
+// hotrow-server: one shard. Reads its configuration, serves until SIGTERM or SIGINT, drains.
+//
+// Exit codes: 0 clean stop, 2 bad configuration, 1 anything else, always with one line that says
+// why.
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hotrow/v1/admin_service.pb.h"
+#include "hotrow/v1/shard_map.pb.h"
+#include "proto/wire/shard_map.h"
+#include "server/ops/command_line.h"
+#include "server/ops/data_directory.h"
+#include "server/ops/file_util.h"
+#include "server/ops/http_server.h"
+#include "server/ops/log.h"
+#include "server/ops/ops_pages.h"
+#include "server/rpc/rpc_server.h"
+#include "server/shard/shard.h"
+
+namespace hotrow {
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kFailure = 1;
+constexpr int kBadConfiguration = 2;
+
+// Open calls get this long to hear that the server stops, after accepted work was answered.
+constexpr std::chrono::seconds kGoodbye(2);
+
+int Fail(int exit_code, const absl::Status& status) {
+  std::fprintf(stderr, "hotrow-server: %s\n", std::string(status.message()).c_str());
+  return exit_code;
+}
+
+// The default takes every reply of 128 KiB or more from the system and gives it back, a page fault
+// per 4 KiB; 32 MiB is the highest threshold that the allocator accepts.
+void TuneAllocator() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// All parts of a running server, in the order of their dependencies: destroyed from the bottom up.
+struct Server {
+  ServerConfig config;
+  std::optional<DataDirectory> data_directory;
+  RpcMetrics metrics;
+  std::unique_ptr<Shard> shard;
+  std::unique_ptr<RpcServer> rpc;
+  std::unique_ptr<HttpServer> http;
+};
+
+absl::Status OpenDataDirectory(Server& server) {
+  const ServerConfig& config = server.config;
+  if (config.data_dir.empty()) return absl::OkStatus();
+  const size_t shards = std::max<size_t>(config.shards.size(), 1);
+  absl::StatusOr<DataDirectory> directory =
+      DataDirectory::Open(config.data_dir, {.cluster_id = config.cluster_id,
+                                            .shard = config.shard,
+                                            .shards = static_cast<uint32_t>(shards),
+                                            .partitions = config.partitions});
+  if (!directory.ok()) return directory.status();
+  server.data_directory = *std::move(directory);
+  spdlog::warn("tables are held in memory only: {} keeps who this shard is, and no rows",
+               config.data_dir);
+  return absl::OkStatus();
+}
+
+absl::Status Listen(Server& server) {
+  const ServerConfig& config = server.config;
+  absl::StatusOr<std::unique_ptr<RpcServer>> rpc =
+      RpcServer::Listen({.listen = config.listen,
+                         .unix_path = config.unix_path,
+                         .cluster_id = config.data_dir.empty() ? "" : config.cluster_id,
+                         .event_loops = config.event_loops,
+                         .memory_bytes = config.rpc_memory_bytes},
+                        &server.metrics);
+  if (!rpc.ok()) return rpc.status();
+  server.rpc = *std::move(rpc);
+  return absl::OkStatus();
+}
+
+absl::Status CreateShard(Server& server) {
+  const ServerConfig& config = server.config;
+  std::vector<std::string> shards = config.shards;
+  if (shards.empty()) shards.push_back(server.rpc->listen_address());
+  absl::StatusOr<wire::ShardMap> map = wire::ShardMap::Static(shards, config.partitions);
+  if (!map.ok()) return map.status();
+  absl::StatusOr<std::unique_ptr<Shard>> shard =
+      Shard::Create({.shard = config.shard,
+                     .map = *std::move(map),
+                     .memory_budget_bytes = config.hot_budget_bytes,
+                     .max_queued_requests = config.max_queued_requests,
+                     .max_queued_bytes = config.max_queued_bytes});
+  if (!shard.ok()) return shard.status();
+  server.shard = *std::move(shard);
+  return absl::OkStatus();
+}
+
+absl::Status StartPages(Server& server) {
+  if (server.config.metrics.empty()) return absl::OkStatus();
+  RpcServer* const rpc = server.rpc.get();
+  Shard* const shard = server.shard.get();
+  OpsSources sources{.state = [rpc] { return rpc->state(); },
+                     .rpc = &server.metrics,
+                     .stats = [shard] { return shard->GetStats(""); },
+                     .shard_map =
+                         [shard] {
+                           v1::ShardMap map;
+                           shard->map().ToProto(&map);
+                           return map;
+                         },
+                     .alive = [rpc] { return rpc->Alive(); }};
+  absl::StatusOr<std::unique_ptr<HttpServer>> http =
+      HttpServer::Start(server.config.metrics, OpsPages(std::move(sources)));
+  if (!http.ok()) return http.status();
+  server.http = *std::move(http);
+  return absl::OkStatus();
+}
+
+absl::Status WriteReadyFile(const Server& server) {
+  if (server.config.ready_file.empty()) return absl::OkStatus();
+  const nlohmann::json ready = {{"shard", server.config.shard},
+                                {"pid", getpid()},
+                                {"listen", server.rpc->listen_address()},
+                                {"unix", server.config.unix_path},
+                                {"metrics", server.http == nullptr ? "" : server.http->address()},
+                                {"version", HOTROW_VERSION}};
+  return WriteFileAtomically(server.config.ready_file, ready.dump() + "\n");
+}
+
+absl::Status Start(Server& server) {
+  if (absl::Status status = Listen(server); !status.ok()) return status;
+  if (absl::Status status = CreateShard(server); !status.ok()) return status;
+  if (absl::Status status = StartPages(server); !status.ok()) return status;
+  server.rpc->Serve(server.shard.get());
+  if (absl::Status status = WriteReadyFile(server); !status.ok()) return status;
+  spdlog::info("hotrow-server {} serves shard {} on {}{}{}", HOTROW_VERSION, server.config.shard,
+               server.rpc->listen_address(),
+               server.config.unix_path.empty() ? "" : " and unix:" + server.config.unix_path,
+               server.http == nullptr ? "" : ", metrics on " + server.http->address());
+  return absl::OkStatus();
+}
+
+void Stop(Server& server) {
+  server.rpc->StopServing();
+  const auto now = std::chrono::steady_clock::now;
+  const bool drained = server.shard->Drain(now() + server.config.drain_timeout);
+  if (!drained) spdlog::warn("requests were still unanswered after the drain timeout");
+  server.rpc->Shutdown(now() + kGoodbye);
+  spdlog::info("stopped");
+}
+
+int Run(int argc, char** argv, char** environment) {
+  std::vector<std::string> variables;
+  for (char** entry = environment; *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  absl::StatusOr<CommandLine> command =
+      ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc), variables);
+  if (!command.ok()) return Fail(kBadConfiguration, command.status());
+  if (command->answer.has_value()) {
+    std::fputs(command->answer->c_str(), stdout);
+    return kSuccess;
+  }
+  TuneAllocator();
+  signal(SIGPIPE, SIG_IGN);
+  // Blocked before any thread exists, so that only the wait below takes them.
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  Server server{.config = std::move(command->config)};
+  SetUpLog(server.config.log_level, server.config.log_format, server.config.shard);
+  if (absl::Status status = OpenDataDirectory(server); !status.ok()) {
+    return Fail(kBadConfiguration, status);
+  }
+  if (absl::Status status = Start(server); !status.ok()) return Fail(kFailure, status);
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  spdlog::info("signal {}: draining", signal_number);
+  Stop(server);
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace hotrow
+
+int main(int argc, char** argv, char** environment) { return hotrow::Run(argc, argv, environment); }

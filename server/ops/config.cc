@@ -1,0 +1,181 @@
+#include "server/ops/config.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <thread>
+
+#include "server/ops/address.h"
+#include "server/ops/memory_limit.h"
+
+namespace hotrow {
+namespace {
+
+constexpr int kMaxDefaultLoops = 8;
+constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
+// A message of 4 MiB is held twice while it is assembled.
+constexpr int64_t kMinRpcMemoryBytes = int64_t{16} << 20;
+
+// Levenshtein distance.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// A refused key also stands for everything below it: "tls" for "tls.cert".
+bool Covers(const ConfigField& field, const std::string& key) {
+  if (key == field.key) return true;
+  const std::string prefix = std::string(field.key) + ".";
+  return field.show == nullptr && key.rfind(prefix, 0) == 0;
+}
+
+absl::Status Apply(const Setting& setting, ServerConfig& config) {
+  for (const ConfigField& field : ConfigFields()) {
+    if (!Covers(field, setting.key)) continue;
+    const absl::Status status = field.set(config, setting.value);
+    if (status.ok()) return status;
+    return absl::InvalidArgumentError(setting.origin + ": " + setting.key + ": " +
+                                      std::string(status.message()));
+  }
+  const std::string nearest = NearestKey(setting.key);
+  const std::string hint = nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  return absl::InvalidArgumentError(setting.origin + ": unknown key '" + setting.key + "'" + hint);
+}
+
+absl::Status CheckExposure(const char* key, const std::string& text, const ServerConfig& config) {
+  const absl::StatusOr<Address> address = ParseAddress(text);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(std::string(key) + ": " +
+                                      std::string(address.status().message()));
+  }
+  if (address->IsLoopback() || config.insecure) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      std::string(key) + ": " + text +
+      " can be reached from other machines and this version asks nobody for credentials; listen on "
+      "127.0.0.1 or say --insecure");
+}
+
+absl::Status CheckShards(const ServerConfig& config) {
+  if (!std::has_single_bit(config.partitions)) {
+    return absl::InvalidArgumentError("partitions: " + std::to_string(config.partitions) +
+                                      " is not a power of two");
+  }
+  const size_t shards = std::max<size_t>(config.shards.size(), 1);
+  if (config.shard >= shards) {
+    return absl::InvalidArgumentError("shard: " + std::to_string(config.shard) +
+                                      " is not below the number of shards, " +
+                                      std::to_string(shards));
+  }
+  if (shards > config.partitions) {
+    return absl::InvalidArgumentError("shards: " + std::to_string(shards) +
+                                      " shards need at least "
+                                      "as many partitions, not " +
+                                      std::to_string(config.partitions));
+  }
+  for (const std::string& shard : config.shards) {
+    if (shard.rfind("unix:", 0) == 0) continue;
+    const absl::StatusOr<Address> address = ParseAddress(shard);
+    if (!address.ok() || address->port == 0) {
+      return absl::InvalidArgumentError("shards: '" + shard +
+                                        "' is not HOST:PORT with a port, nor unix:PATH");
+    }
+    if (std::count(config.shards.begin(), config.shards.end(), shard) > 1) {
+      return absl::InvalidArgumentError("shards: '" + shard + "' is listed twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const ServerConfig& config) {
+  if (config.hot_budget_bytes < kMinHotBudgetBytes) {
+    return absl::InvalidArgumentError("tiers.hot_budget: less than 1MiB holds no table");
+  }
+  if (config.rpc_memory_bytes < kMinRpcMemoryBytes) {
+    return absl::InvalidArgumentError("rpc.memory: less than 16MiB holds no message");
+  }
+  if (config.max_queued_bytes < kMinRpcMemoryBytes) {
+    return absl::InvalidArgumentError("queue.max_bytes: less than 16MiB holds no message");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string NearestKey(const std::string& key) {
+  std::string nearest;
+  size_t best = std::max<size_t>(1, key.size() / 4) + 1;  // farther is no slip
+  for (const ConfigField& field : ConfigFields()) {
+    const std::string known = field.key;
+    // People also forget the section: hot_budget for tiers.hot_budget.
+    const std::string last = known.substr(known.rfind('.') + 1);
+    const size_t distance = std::min(EditDistance(key, known), EditDistance(key, last) + 1);
+    if (distance < best || (distance == best && nearest.empty() && key == last)) {
+      best = distance;
+      nearest = known;
+    }
+  }
+  return nearest;
+}
+
+absl::Status ApplySettings(const std::vector<Setting>& settings, ServerConfig& config) {
+  for (const Setting& setting : settings) {
+    if (absl::Status status = Apply(setting, config); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FinishConfig(ServerConfig& config) {
+  if (config.hot_budget_bytes == 0) config.hot_budget_bytes = UsableMemoryBytes("") / 2;
+  if (config.event_loops == 0) {
+    const int processors = static_cast<int>(std::thread::hardware_concurrency());
+    config.event_loops = std::clamp(processors / 2, 1, kMaxDefaultLoops);
+  }
+  if (absl::Status status = CheckExposure("listen", config.listen, config); !status.ok()) {
+    return status;
+  }
+  if (!config.metrics.empty()) {
+    if (absl::Status status = CheckExposure("metrics", config.metrics, config); !status.ok()) {
+      return status;
+    }
+  }
+  if (absl::Status status = CheckShards(config); !status.ok()) return status;
+  return CheckSizes(config);
+}
+
+std::string PrintConfig(const ServerConfig& config) {
+  std::string text;
+  std::string section;
+  for (const ConfigField& field : ConfigFields()) {
+    if (field.show == nullptr) continue;
+    std::string key = field.key;
+    const size_t dot = key.find('.');
+    const std::string own_section = dot == std::string::npos ? "" : key.substr(0, dot);
+    if (own_section != section && !own_section.empty()) text += own_section + ":\n";
+    section = own_section;
+    const std::string indent = dot == std::string::npos ? "" : "  ";
+    if (dot != std::string::npos) key = key.substr(dot + 1);
+    std::string value = field.show(config);
+    // Quoted: a path may hold any character.
+    for (size_t i = 0; (i = value.find_first_of("\\\"", i)) != std::string::npos; i += 2) {
+      value.insert(i, "\\");
+    }
+    if (value.empty()) {
+      text += indent + "# " + key + ":  # " + field.help + "\n";
+    } else {
+      text += indent + key + ": \"" + value + "\"  # " + field.help + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace hotrow

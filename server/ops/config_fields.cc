@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "server/ops/config.h"
+#include "server/ops/human_units.h"
+
+namespace hotrow {
+namespace {
+
+template <typename Number>
+absl::Status ParseNumber(const std::string& text, int64_t low, int64_t high, Number& out) {
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || value < low || value > high) {
+    return absl::InvalidArgumentError("'" + text + "' is not a whole number from " +
+                                      std::to_string(low) + " to " + std::to_string(high));
+  }
+  out = static_cast<Number>(value);
+  return absl::OkStatus();
+}
+
+template <typename Number>
+ConfigField NumberField(const char* key, const char* help, Number ServerConfig::* member,
+                        int64_t low, int64_t high) {
+  return {key, help,
+          [=](ServerConfig& config, const std::string& text) {
+            return ParseNumber(text, low, high, config.*member);
+          },
+          [=](const ServerConfig& config) { return std::to_string(config.*member); }};
+}
+
+ConfigField TextField(const char* key, const char* help, std::string ServerConfig::* member) {
+  return {key, help,
+          [=](ServerConfig& config, const std::string& text) {
+            config.*member = text;
+            return absl::OkStatus();
+          },
+          [=](const ServerConfig& config) { return config.*member; }};
+}
+
+ConfigField ChoiceField(const char* key, const char* help, std::string ServerConfig::* member,
+                        std::vector<std::string> choices) {
+  ConfigField field = TextField(key, help, member);
+  field.set = [=](ServerConfig& config, const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      std::string offered;
+      for (const auto& choice : choices) offered += (offered.empty() ? "" : ", ") + choice;
+      return absl::InvalidArgumentError("'" + text + "' is not one of " + offered);
+    }
+    config.*member = text;
+    return absl::OkStatus();
+  };
+  return field;
+}
+
+ConfigField SizeField(const char* key, const char* help, int64_t ServerConfig::* member) {
+  return {key, help,
+          [=](ServerConfig& config, const std::string& text) {
+            const absl::StatusOr<int64_t> bytes = ParseSize(text);
+            if (bytes.ok()) config.*member = *bytes;
+            return bytes.status();
+          },
+          [=](const ServerConfig& config) { return FormatSize(config.*member); }};
+}
+
+// A tier that this version does not have: only 0 is accepted.
+ConfigField AbsentTierField(const char* key, const char* help) {
+  return {key, help,
+          [=](ServerConfig&, const std::string& text) {
+            const absl::StatusOr<int64_t> bytes = ParseSize(text);
+            if (bytes.ok() && *bytes == 0) return absl::OkStatus();
+            return bytes.ok()
+                       ? absl::InvalidArgumentError(
+                             "this version has the hot tier only; leave it out or set it to 0")
+                       : bytes.status();
+          },
+          [](const ServerConfig&) { return std::string("0"); }};
+}
+
+// A feature of later versions.
+ConfigField RefusedField(const char* key, const char* reason) {
+  return {key, "",
+          [=](ServerConfig&, const std::string&) { return absl::InvalidArgumentError(reason); },
+          nullptr};
+}
+
+ConfigField ShardsField() {
+  return {"shards", "address of every shard, in order of shard number, comma-separated",
+          [](ServerConfig& config, const std::string& text) {
+            config.shards.clear();
+            for (size_t begin = 0; begin <= text.size();) {
+              const size_t end = std::min(text.find(',', begin), text.size());
+              std::string shard = text.substr(begin, end - begin);
+              shard.erase(0, shard.find_first_not_of(' '));
+              shard.erase(shard.find_last_not_of(' ') + 1);
+              if (shard.empty()) return absl::InvalidArgumentError("a shard address is empty");
+              config.shards.push_back(std::move(shard));
+              begin = end + 1;
+            }
+            return absl::OkStatus();
+          },
+          [](const ServerConfig& config) {
+            std::string joined;
+            for (const auto& shard : config.shards) joined += (joined.empty() ? "" : ",") + shard;
+            return joined;
+          }};
+}
+
+ConfigField InsecureField() {
+  return {
+      "insecure", "allow listening off loopback although nobody has to show credentials",
+      [](ServerConfig& config, const std::string& text) {
+        if (text != "true" && text != "false") {
+          return absl::InvalidArgumentError("'" + text + "' is not true or false");
+        }
+        config.insecure = text == "true";
+        return absl::OkStatus();
+      },
+      [](const ServerConfig& config) { return std::string(config.insecure ? "true" : "false"); }};
+}
+
+ConfigField HotSpaceField() {
+  ConfigField field = ChoiceField("hot_space", "memory of the hot tier: auto or host",
+                                  &ServerConfig::hot_space, {"auto", "host", "cuda"});
+  field.set = [choose = field.set](ServerConfig& config, const std::string& text) {
+    if (text == "cuda") {
+      return absl::InvalidArgumentError("this version has no CUDA space; use auto or host");
+    }
+    return choose(config, text);
+  };
+  return field;
+}
+
+ConfigField CoordinationField() {
+  return {"coordination", "",
+          [](ServerConfig&, const std::string& text) {
+            if (text == "static") return absl::OkStatus();
+            return absl::InvalidArgumentError(
+                "this version knows the static shard list only; set shards");
+          },
+          nullptr};
+}
+
+ConfigField DrainTimeoutField() {
+  return {"drain_timeout", "how long a stopping server waits for accepted requests",
+          [](ServerConfig& config, const std::string& text) {
+            const auto duration = ParseDuration(text);
+            if (duration.ok()) config.drain_timeout = *duration;
+            return duration.status();
+          },
+          [](const ServerConfig& config) { return FormatDuration(config.drain_timeout); }};
+}
+
+void AddServingFields(std::vector<ConfigField>& fields) {
+  using C = ServerConfig;
+  fields.push_back(NumberField("shard", "number of this shard, from 0", &C::shard, 0, 1023));
+  fields.push_back(ShardsField());
+  fields.push_back(
+      TextField("listen", "HOST:PORT of the gRPC services; port 0: a free one", &C::listen));
+  fields.push_back(
+      TextField("unix", "path of a Unix socket for clients on this host", &C::unix_path));
+  fields.push_back(TextField("metrics", "HOST:PORT of the metrics and health pages", &C::metrics));
+  fields.push_back(
+      TextField("data_dir", "directory that this shard locks and marks as its own", &C::data_dir));
+  fields.push_back(TextField("cluster_id", "name of the cluster that a data directory belongs to",
+                             &C::cluster_id));
+  fields.push_back(NumberField("partitions", "fixed for the life of a cluster; power of two",
+                               &C::partitions, 1, 1024));
+}
+
+void AddMemoryFields(std::vector<ConfigField>& fields) {
+  using C = ServerConfig;
+  fields.push_back(SizeField("tiers.hot_budget",
+                             "memory of all tables, index included; 0: half of what the process "
+                             "may use",
+                             &C::hot_budget_bytes));
+  fields.push_back(AbsentTierField("tiers.warm_budget", "0: this version has no warm tier"));
+  fields.push_back(AbsentTierField("tiers.disk_budget", "0: this version has no cold tier"));
+  fields.push_back(HotSpaceField());
+}
+
+void AddOperatingFields(std::vector<ConfigField>& fields) {
+  using C = ServerConfig;
+  fields.push_back(ChoiceField("log_level", "debug, info, warn or error", &C::log_level,
+                               {"debug", "info", "warn", "error"}));
+  fields.push_back(
+      ChoiceField("log_format", "auto, text or json", &C::log_format, {"auto", "text", "json"}));
+  fields.push_back(
+      TextField("ready_file", "gets the chosen addresses as JSON once serving", &C::ready_file));
+  fields.push_back(InsecureField());
+  fields.push_back(NumberField("rpc.event_loops",
+                               "threads of the network; 0: chosen by the machine", &C::event_loops,
+                               0, 64));
+  fields.push_back(SizeField("rpc.memory", "limit of gRPC's own buffers", &C::rpc_memory_bytes));
+  fields.push_back(NumberField("queue.max_requests", "requests that wait for a strand",
+                               &C::max_queued_requests, 1, 1 << 20));
+  fields.push_back(
+      SizeField("queue.max_bytes", "payload bytes that wait for a strand", &C::max_queued_bytes));
+  fields.push_back(DrainTimeoutField());
+}
+
+void AddRefusedFields(std::vector<ConfigField>& fields) {
+  fields.push_back(CoordinationField());
+  fields.push_back(RefusedField("tls", "this version has no TLS; listen on loopback"));
+  fields.push_back(RefusedField("token", "this version has no tokens; listen on loopback"));
+}
+
+}  // namespace
+
+const std::vector<ConfigField>& ConfigFields() {
+  static const auto* const fields = [] {
+    auto* all = new std::vector<ConfigField>;
+    AddServingFields(*all);
+    AddMemoryFields(*all);
+    AddOperatingFields(*all);
+    AddRefusedFields(*all);
+    return all;
+  }();
+  return *fields;
+}
+
+}  // namespace hotrow

@@ -1,0 +1,98 @@
+#include "server/ops/http_server.h"
+
+#include <civetweb.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "server/ops/address.h"
+
+namespace hotrow {
+namespace {
+
+const char* ReasonOf(int code) {
+  switch (code) {
+    case 200:
+      return "OK";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    default:
+      return "Service Unavailable";
+  }
+}
+
+void Send(mg_connection* connection, const HttpPage& page) {
+  mg_printf(connection,
+            "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+            "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
+            page.code, ReasonOf(page.code), page.content_type.c_str(), page.body.size());
+  mg_write(connection, page.body.data(), page.body.size());
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Pages pages;
+  std::string address;
+  mg_context* context = nullptr;
+
+  ~Impl() {
+    if (context != nullptr) mg_stop(context);
+  }
+
+  HttpPage PageFor(const mg_request_info& request) const {
+    if (std::strcmp(request.request_method, "GET") != 0) {
+      return {.code = 405, .body = "only GET is served here\n"};
+    }
+    const auto page = pages.find(request.local_uri);
+    if (page != pages.end()) return page->second();
+    std::string known;
+    for (const auto& [path, function] : pages) known += path + "\n";
+    return {.code = 404, .body = "no such page; there are\n" + known};
+  }
+
+  static int OnRequest(mg_connection* connection) {
+    const mg_request_info* request = mg_get_request_info(connection);
+    Send(connection, static_cast<const Impl*>(request->user_data)->PageFor(*request));
+    return 1;  // handled
+  }
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+const std::string& HttpServer::address() const { return impl_->address; }
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
+                                                              Pages pages) {
+  absl::StatusOr<Address> parsed = ParseAddress(address);
+  if (!parsed.ok()) return parsed.status();
+  // The library listens on numeric addresses only.
+  Address numeric = *parsed;
+  if (numeric.host == "localhost") numeric.host = "127.0.0.1";
+  const std::string port = numeric.ToString();
+  const std::string threads = std::to_string(kHttpThreads);
+  const std::array<const char*, 9> options = {
+      "listening_ports", port.c_str(),        "num_threads", threads.c_str(), "request_timeout_ms",
+      "10000",           "enable_keep_alive", "no",          nullptr};
+
+  auto impl = std::make_unique<Impl>();
+  impl->pages = std::move(pages);
+  mg_callbacks callbacks{};
+  callbacks.begin_request = &Impl::OnRequest;
+  // Failures are told by the result; the library's own lines on stderr would not be JSON.
+  callbacks.log_message = [](const mg_connection*, const char*) { return 1; };
+  impl->context = mg_start(&callbacks, impl.get(), const_cast<const char**>(options.data()));
+  mg_server_port bound{};
+  if (impl->context == nullptr || mg_get_server_ports(impl->context, 1, &bound) < 1) {
+    return absl::UnavailableError("metrics: cannot listen on " + address);
+  }
+  parsed->port = static_cast<uint16_t>(bound.port);
+  impl->address = parsed->ToString();
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+}  // namespace hotrow

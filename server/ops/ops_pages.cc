@@ -1,0 +1,82 @@
+#include "server/ops/ops_pages.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "server/ops/metrics_page.h"
+
+namespace hotrow {
+namespace {
+
+constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr const char* kJsonType = "application/json";
+
+double SecondsSinceEpoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+HttpPage Verdict(bool good, const std::string& word) {
+  return {.code = good ? 200 : 503, .body = word + "\n"};
+}
+
+HttpPage StatsFailure(const absl::Status& status) {
+  return {.code = 503, .body = "statistics: " + std::string(status.message()) + "\n"};
+}
+
+nlohmann::json ToJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  const bool converted = google::protobuf::util::MessageToJsonString(message, &text, options).ok();
+  return converted ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
+}
+
+HttpPage MetricsPage(const OpsSources& sources, double start_time_seconds) {
+  absl::StatusOr<v1::GetStatsResponse> stats = sources.stats();
+  if (!stats.ok()) return StatsFailure(stats.status());
+  MetricsInput input{.rpc = sources.rpc,
+                     .stats = *std::move(stats),
+                     .start_time_seconds = start_time_seconds,
+                     .state = NameOf(sources.state()),
+                     .version = HOTROW_VERSION};
+  return {.content_type = kMetricsType, .body = RenderMetrics(input)};
+}
+
+HttpPage StatusPage(const OpsSources& sources) {
+  const absl::StatusOr<v1::GetStatsResponse> stats = sources.stats();
+  if (!stats.ok()) return StatsFailure(stats.status());
+  nlohmann::json status = ToJson(*stats);
+  status["state"] = NameOf(sources.state());
+  status["version"] = HOTROW_VERSION;
+  status["shard_map"] = ToJson(sources.shard_map());
+  return {.content_type = kJsonType, .body = status.dump(2) + "\n"};
+}
+
+}  // namespace
+
+HttpServer::Pages OpsPages(OpsSources sources) {
+  const double start_time_seconds = SecondsSinceEpoch();
+  const auto ready = [sources] {
+    const ServingState state = sources.state();
+    return Verdict(state == ServingState::kServing, NameOf(state));
+  };
+  return {
+      {"/metrics", [=] { return MetricsPage(sources, start_time_seconds); }},
+      {"/status", [=] { return StatusPage(sources); }},
+      {"/readyz", ready},
+      {"/healthz", ready},
+      {"/livez",
+       [=] {
+         const bool alive = sources.alive();
+         return Verdict(alive, alive ? "alive" : "an event loop hangs");
+       }},
+      {"/version", [] { return HttpPage{.body = HOTROW_VERSION "\n"}; }},
+  };
+}
+
+}  // namespace hotrow

@@ -1,0 +1,28 @@
+// The pages of the metrics address: /metrics /healthz /readyz /livez /version /status.
+//
+// Thread safety: page functions run on several threads, so the sources must allow that. Ownership:
+// what the sources refer to outlives the HttpServer that gets the pages.
+
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "hotrow/v1/admin_service.pb.h"
+#include "server/ops/http_server.h"
+#include "server/ops/rpc_metrics.h"
+#include "server/ops/serving_state.h"
+
+namespace hotrow {
+
+struct OpsSources {
+  std::function<ServingState()> state;
+  const RpcMetrics* rpc = nullptr;
+  std::function<absl::StatusOr<v1::GetStatsResponse>()> stats;  // may wait for a strand
+  std::function<v1::ShardMap()> shard_map;
+  std::function<bool()> alive;  // whether the event loops turn; never waits
+};
+
+HttpServer::Pages OpsPages(OpsSources sources);
+
+}  // namespace hotrow

@@ -1,0 +1,76 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "server/ops/metric_family.h"
+#include "server/ops/metrics_page.h"
+
+namespace hotrow {
+namespace {
+
+struct ProcessStatus {
+  double resident_bytes = 0;
+  double virtual_bytes = 0;
+  double threads = 0;
+};
+
+ProcessStatus ReadStatus() {
+  ProcessStatus status;
+  std::ifstream file("/proc/self/status");
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto value = [&line](const char* name) {
+      return line.rfind(name, 0) == 0 ? std::stod(line.substr(line.find(':') + 1)) : -1.0;
+    };
+    if (const double kib = value("VmRSS:"); kib >= 0) status.resident_bytes = kib * 1024;
+    if (const double kib = value("VmSize:"); kib >= 0) status.virtual_bytes = kib * 1024;
+    if (const double threads = value("Threads:"); threads >= 0) status.threads = threads;
+  }
+  return status;
+}
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double OpenDescriptors() {
+  std::error_code error;
+  double count = 0;
+  for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end;
+       it.increment(error)) {
+    ++count;
+  }
+  return count;
+}
+
+double MaxDescriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<double>(limit.rlim_cur);
+}
+
+}  // namespace
+
+void AppendProcessMetrics(std::vector<prometheus::MetricFamily>& families) {
+  const ProcessStatus status = ReadStatus();
+  families.push_back(
+      SingleGauge("process_resident_memory_bytes", "Memory held in RAM.", status.resident_bytes));
+  families.push_back(
+      SingleGauge("process_virtual_memory_bytes", "Address space in use.", status.virtual_bytes));
+  families.push_back(SingleGauge("process_threads", "Threads.", status.threads));
+  families.push_back(SingleCounter("process_cpu_seconds_total",
+                                   "Processor time in user and system mode.", CpuSeconds()));
+  families.push_back(SingleGauge("process_open_fds", "Open file descriptors.", OpenDescriptors()));
+  families.push_back(
+      SingleGauge("process_max_fds", "Limit of open file descriptors.", MaxDescriptors()));
+}
+
+}  // namespace hotrow

@@ -1,0 +1,173 @@
+#include "server/rpc/rpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "grpc/health/v1/health.pb.h"
+#include "proto/wire/status_codec.h"
+#include "server/rpc/scan_call.h"
+#include "server/rpc/server_arguments.h"
+#include "server/rpc/services.h"
+#include "server/rpc/stream_handlers.h"
+#include "server/rpc/unary_methods.h"
+#include "server/runtime/event_loops.h"
+#include "server/runtime/thread_pool.h"
+
+namespace hotrow {
+namespace {
+
+constexpr size_t kMaxWaitingAdminCalls = 256;
+constexpr std::chrono::seconds kAliveWithin(10);
+constexpr const char* kLiveService = "live";
+constexpr const char* kReadyServices[] = {"", "ready", "hotrow.v1.ParameterService",
+                                          "hotrow.v1.AdminService"};
+
+// gRPC's health service and reflection are process-wide switches, set before any server is built.
+void EnablePlugins() {
+  static const bool enabled = [] {
+    // Links the description of the health service, which reflection shows.
+    grpc::health::v1::HealthCheckRequest::descriptor();
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  static_cast<void>(enabled);
+}
+
+// HOST:PORT with the port replaced.
+std::string WithPort(const std::string& address, int port) {
+  return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+}
+
+}  // namespace
+
+struct RpcServer::Impl {
+  explicit Impl(RpcServerOptions wished)
+      : options(std::move(wished)), pool(options.blocking_threads, kMaxWaitingAdminCalls) {}
+
+  void SetHealth(const char* service, bool serving) {
+    if (auto* health = server->GetHealthCheckService()) {
+      health->SetServingStatus(service, serving);
+    }
+  }
+  void SetReady(bool ready) {
+    for (const char* service : kReadyServices) SetHealth(service, ready);
+  }
+  void Drain() {
+    state.store(ServingState::kDraining);
+    SetReady(false);
+  }
+
+  const RpcServerOptions options;
+  std::string listen_address;
+  ThreadPool pool;
+  CallEnvironment environment;
+  PullHandler pull_handler{&environment};
+  PushHandler push_handler{&environment};
+  std::optional<UnaryMethods> unary_methods;
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<EventLoops> loops;
+  std::atomic<ServingState> state{ServingState::kStarting};
+  bool shut_down = false;
+};
+
+RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+RpcServer::~RpcServer() { Shutdown(std::chrono::steady_clock::now()); }
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions options,
+                                                             RpcMetrics* metrics) {
+  EnablePlugins();
+  auto impl = std::make_unique<Impl>(std::move(options));
+  impl->environment.metrics = metrics;
+  impl->environment.pool = &impl->pool;
+  impl->environment.registry = std::make_shared<CallRegistry>();
+  impl->environment.cluster_id = impl->options.cluster_id;
+
+  grpc::ServerBuilder builder;
+  ApplyServerArguments(impl->options.memory_bytes, builder);
+  int port = 0;
+  builder.AddListeningPort(impl->options.listen, grpc::InsecureServerCredentials(), &port);
+  int unix_port = 1;
+  if (!impl->options.unix_path.empty()) {
+    unix_port = 0;
+    builder.AddListeningPort("unix:" + impl->options.unix_path, grpc::InsecureServerCredentials(),
+                             &unix_port);
+  }
+  builder.RegisterService(&impl->environment.parameters);
+  builder.RegisterService(&impl->environment.admin);
+  EventLoops::Queues queues;
+  for (int i = 0; i < impl->options.event_loops; ++i) {
+    queues.push_back(builder.AddCompletionQueue());
+  }
+  impl->server = builder.BuildAndStart();
+  impl->loops = std::make_unique<EventLoops>(std::move(queues));
+  std::unique_ptr<RpcServer> result(new RpcServer(std::move(impl)));
+  Impl& ready = *result->impl_;
+  if (ready.server == nullptr || port == 0 || unix_port == 0) {
+    return wire::MakeError(wire::ErrorKind::kUnavailable,
+                           "cannot listen on " +
+                               (port == 0 ? ready.options.listen : ready.options.unix_path) +
+                               ": the address is in use or not of this machine");
+  }
+  ready.listen_address = WithPort(ready.options.listen, port);
+  ready.SetReady(false);
+  ready.SetHealth(kLiveService, true);
+  return result;
+}
+
+const std::string& RpcServer::listen_address() const { return impl_->listen_address; }
+
+void RpcServer::Serve(Shard* shard) {
+  CallEnvironment& environment = impl_->environment;
+  environment.shard = shard;
+  environment.on_drain = [impl = impl_.get()] { impl->Drain(); };
+  impl_->unary_methods.emplace(&environment);
+  for (size_t i = 0; i < impl_->loops->size(); ++i) {
+    grpc::ServerCompletionQueue* queue = impl_->loops->queue(i);
+    const auto start_stream = [&](StreamHandler* handler) {
+      std::make_shared<StreamCall>(handler, impl_->options.stream_limits, environment.registry,
+                                   queue)
+          ->Start();
+    };
+    start_stream(&impl_->pull_handler);
+    start_stream(&impl_->push_handler);
+    std::make_shared<ScanCall>(&environment, queue)->Start();
+    impl_->unary_methods->Start(queue);
+  }
+  impl_->state.store(ServingState::kServing);
+  impl_->SetReady(true);
+}
+
+void RpcServer::StopServing() { impl_->Drain(); }
+
+ServingState RpcServer::state() const { return impl_->state.load(); }
+
+void RpcServer::Shutdown(Deadline deadline) {
+  if (impl_->shut_down) return;
+  impl_->shut_down = true;
+  if (impl_->server == nullptr) return;  // could not listen: there are no calls
+  impl_->Drain();
+  CallRegistry& registry = *impl_->environment.registry;
+  const grpc::Status stopping =
+      wire::ToGrpcStatus(wire::ToStatus({.kind = wire::ErrorKind::kUnavailable,
+                                         .message = "the shard is shutting down",
+                                         .hint = "connect again when it is back"}));
+  for (const auto& call : registry.Calls()) call->EndWith(stopping);
+  const auto left = deadline - std::chrono::steady_clock::now();
+  impl_->server->Shutdown(std::chrono::system_clock::now() +
+                          std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  impl_->pool.Stop();
+  registry.Close();
+  impl_->loops->Stop();
+}
+
+bool RpcServer::Alive() const { return impl_->loops->AliveWithin(kAliveWithin); }
+
+}  // namespace hotrow

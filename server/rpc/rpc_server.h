@@ -1,0 +1,65 @@
+// RpcServer: listens, accepts calls of both services and ends them in good order.
+//
+//   Listen (addresses are bound, health NOT_SERVING) -> Serve (a shard answers) -> StopServing
+//   (health NOT_SERVING) -> Shutdown (open calls are answered with UNAVAILABLE)
+//
+// Thread safety: one owner thread calls these; Alive() and StopServing() from any thread.
+// Ownership: owns threads and sockets; the shard and the metrics are the caller's and outlive it
+// and every reply, so destroy in the order server, shard, metrics. Errors: Unavailable naming the
+// address that cannot be bound.
+
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/ops/rpc_metrics.h"
+#include "server/ops/serving_state.h"
+#include "server/rpc/stream_call.h"
+#include "server/shard/shard.h"
+
+namespace hotrow {
+
+struct RpcServerOptions {
+  std::string listen;      // HOST:PORT, port 0: a free one
+  std::string unix_path;   // empty: none
+  std::string cluster_id;  // told to clients
+  int event_loops = 1;
+  int blocking_threads = 4;                 // for admin calls
+  int64_t memory_bytes = int64_t{1} << 30;  // gRPC's quota
+  StreamLimits stream_limits;
+};
+
+class RpcServer {
+ public:
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Listen(RpcServerOptions options,
+                                                           RpcMetrics* metrics);
+  ~RpcServer();  // shuts down at once
+
+  // The bound address, with the port that was chosen.
+  const std::string& listen_address() const;
+
+  // Accepts calls for `shard` from now on. Call once.
+  void Serve(Shard* shard);
+  // Health checks answer NOT_SERVING from now on, but for "live"; calls go on.
+  void StopServing();
+  // Ends open calls with UNAVAILABLE once their accepted requests are answered, at `deadline`
+  // without; returns when no thread of the server is left. Drain the shard first.
+  void Shutdown(Deadline deadline);
+
+  // Starting until Serve(), draining from StopServing() or the Drain call on.
+  ServingState state() const;
+  // Whether all event loops turn.
+  bool Alive() const;
+
+ private:
+  struct Impl;
+  explicit RpcServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hotrow

@@ -1,0 +1,60 @@
+// ScanCall: one server stream of all rows of a table, one batch in flight.
+//
+// Thread safety, ownership: ServerCall's. Bounds: at most `kMaxScans` scans at once in a process;
+// more are refused with kOverloaded. Errors: the status of the call.
+
+#pragma once
+
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/server_call.h"
+#include "server/rpc/services.h"
+#include "server/shard/shard.h"
+
+namespace hotrow {
+
+inline constexpr int kMaxScans = 16;
+
+class ScanCall final : public ServerCall {
+ public:
+  ScanCall(CallEnvironment* environment, grpc::ServerCompletionQueue* queue);
+
+ private:
+  void Accept(void* tag) override;
+  std::shared_ptr<ServerCall> Another() override;
+  void Pump() override;
+
+  void Begin();
+  void AskForBatch();
+  void TakeCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor);
+  void TakeBatch(absl::StatusOr<ScanReply> batch);
+  void SetResult(const absl::Status& status) HOTROW_REQUIRES(mutex_);
+  void Finish(const grpc::Status& status);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+
+  CallEnvironment* const environment_;
+  RpcMetrics* const metrics_;
+  grpc::ByteBuffer request_;  // loop only
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  RpcMetrics::Time started_;  // loop only
+  bool begun_ = false;        // loop only
+
+  std::unique_ptr<ScanCursor> cursor_ HOTROW_GUARDED_BY(mutex_);
+  std::optional<grpc::ByteBuffer> batch_ HOTROW_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> result_ HOTROW_GUARDED_BY(mutex_);
+  bool asking_ HOTROW_GUARDED_BY(mutex_) = false;
+  bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
+  bool finishing_ HOTROW_GUARDED_BY(mutex_) = false;
+
+  MemberTag<ScanCall> write_tag_{this, &ScanCall::OnWritten};
+  MemberTag<ScanCall> finish_tag_{this, &ScanCall::OnFinished};
+};
+
+}  // namespace hotrow

@@ -1,0 +1,105 @@
+#include "server/rpc/server_call.h"
+
+#include <grpc/support/time.h>
+
+#include <utility>
+
+namespace hotrow {
+
+bool CallRegistry::Add(const std::shared_ptr<ServerCall>& call) {
+  MutexLock lock(mutex_);
+  if (closed_) return false;
+  calls_.emplace(call.get(), call);
+  return true;
+}
+
+void CallRegistry::Remove(const ServerCall* call) {
+  MutexLock lock(mutex_);
+  calls_.erase(call);
+}
+
+std::vector<std::shared_ptr<ServerCall>> CallRegistry::Calls() {
+  std::vector<std::shared_ptr<ServerCall>> alive;
+  MutexLock lock(mutex_);
+  alive.reserve(calls_.size());
+  for (const auto& [raw, weak] : calls_) {
+    if (auto call = weak.lock()) alive.push_back(std::move(call));
+  }
+  return alive;
+}
+
+void CallRegistry::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  for (const auto& call : Calls()) call->Close();
+}
+
+bool CallRegistry::closed() {
+  MutexLock lock(mutex_);
+  return closed_;
+}
+
+ServerCall::ServerCall(std::shared_ptr<CallRegistry> registry, grpc::ServerCompletionQueue* queue)
+    : queue_(queue), registry_(std::move(registry)) {}
+
+ServerCall::~ServerCall() { registry_->Remove(this); }
+
+void ServerCall::Start() {
+  context_.AsyncNotifyWhenDone(done_tag_.Arm(shared_from_this()));
+  Accept(accept_tag_.Arm(shared_from_this()));
+}
+
+void ServerCall::OnAccepted(bool ok) {
+  if (!ok || !registry_->Add(shared_from_this())) {
+    // A call that no client has taken gets no done event.
+    if (!ok) done_tag_.Disarm();
+    return;
+  }
+  Another()->Start();
+  Advance();
+}
+
+void ServerCall::OnDone(bool) {
+  {
+    MutexLock lock(mutex_);
+    if (context_.IsCancelled()) broken_ = true;
+  }
+  Advance();
+}
+
+void ServerCall::OnWake(bool) {
+  {
+    MutexLock lock(mutex_);
+    wake_pending_ = false;
+  }
+  Advance();
+}
+
+void ServerCall::Advance() {
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+  }
+  Pump();
+}
+
+void ServerCall::Wake() {
+  if (closed_ || wake_pending_) return;
+  wake_pending_ = true;
+  alarm_.Set(queue_, gpr_now(GPR_CLOCK_MONOTONIC), wake_tag_.Arm(shared_from_this()));
+}
+
+void ServerCall::EndWith(grpc::Status status) {
+  MutexLock lock(mutex_);
+  if (!end_.has_value()) end_ = std::move(status);
+  Wake();
+}
+
+void ServerCall::Close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+}
+
+}  // namespace hotrow
