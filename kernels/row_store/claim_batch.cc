@@ -1,5 +1,7 @@
 #include "kernels/row_store/claim_batch.h"
 
+#include <algorithm>
+
 #include "kernels/row_store/row_store_ops.h"
 #include "kernels/space/host_space.h"
 
@@ -7,6 +9,8 @@ namespace hotrow {
 namespace {
 
 constexpr int kClaimDistance = 8;
+// Of one round of growth for crowded sets: about a millisecond of moves.
+constexpr int64_t kMaxGrowSlots = 16384;
 constexpr HostSpace::Tile kTile{};
 
 }  // namespace
@@ -19,11 +23,13 @@ void ClaimBatch::Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts) {
   if (table_->GrowFor(wanted_rows)) RefreshMovedSlots();
   // Above the target load there is no memory left, and nothing to try.
   const bool has_memory = !table_->AboveTarget(wanted_rows);
+  const int64_t& sets = table_->index().sets;
+  const int slots_per_set = table_->index().slots_per_set;
   for (int rounds = 0; has_memory && MayGrow(rounds); ++rounds) {
     ClaimMissing(Last::kLeaveMissing);
     if (missing_->empty()) break;
     UnpinAll();
-    if (!table_->GrowBy(table_->index().sets / 4 + 1)) break;
+    if (!table_->GrowBy(std::min(sets / 4 + 1, kMaxGrowSlots / slots_per_set))) break;
     RefreshMovedSlots();
   }
   ClaimMissing(Last::kApplyPolicy);
@@ -99,22 +105,21 @@ Slot ClaimBatch::ClaimOne(Key key, const Candidates& candidates, Last last) {
   return slot;
 }
 
+// Displacing reads the other sets of up to two sets of rows, twice over for two moves: the more of
+// the store is taken, the less the search is worth.
 Slot ClaimBatch::SlotByForce(const Candidates& candidates, Last last) {
   PinAll();
-  if (WorthDisplacing()) {
-    const Slot slot = DisplaceOne(kTile, table_->index(), candidates);
-    if (slot != kNoSlot) return slot;
-  }
-  const bool evict = last == Last::kApplyPolicy && policy_ == FullPolicy::kEvictLowestScore;
-  return evict ? EvictFrom(candidates) : kNoSlot;
-}
-
-// A displacement reads the other sets of up to two sets of rows. Where a row may be evicted instead
-// and few slots are free, that search costs more than the slot is worth.
-bool ClaimBatch::WorthDisplacing() const {
+  const bool may_evict = policy_ == FullPolicy::kEvictLowestScore;
   const int64_t free_slots = table_->slots() - rows_;
-  const int64_t few = policy_ == FullPolicy::kEvictLowestScore ? table_->slots() / 64 : 0;
-  return free_slots > few;
+  Slot slot = kNoSlot;
+  if (free_slots > (may_evict ? table_->slots() / 64 : 0)) {
+    slot = DisplaceOne(kTile, table_->index(), candidates);
+  }
+  if (slot == kNoSlot && free_slots > table_->slots() / 16) {
+    slot = DisplaceTwo(kTile, table_->index(), candidates);
+  }
+  const bool evict = slot == kNoSlot && may_evict && last == Last::kApplyPolicy;
+  return evict ? EvictFrom(candidates) : slot;
 }
 
 Slot ClaimBatch::EvictFrom(const Candidates& candidates) {

@@ -1,10 +1,10 @@
 // ClaimBatch: gives the unknown keys of one FindOrClaim batch their slots.
 //
 // A key takes, in this order: an empty slot of its emptier candidate set; a slot freed by moving
-// one unpinned row to that row's other set; slots of more sets, when the table may still grow;
-// under kEvictLowestScore the slot of the lowest unpinned score; otherwise none. Every slot that
-// the batch has found or claimed is pinned; the pins are written only once a row has to move or
-// leave.
+// one unpinned row, or two in a chain, to their other sets; slots of more sets, when the table may
+// still grow; under kEvictLowestScore the slot of the lowest unpinned score; otherwise none. Every
+// slot that the batch has found or claimed is pinned; the pins are written only once a row has to
+// move or leave.
 //
 // Thread safety: none; part of the store's single writer. Ownership: nothing; lives for one batch.
 // Bounds: at most kMaxGrowRounds rounds of growth beyond the target load.
@@ -52,7 +52,6 @@ class ClaimBatch {
   Slot ClaimOne(Key key, const Candidates& candidates, Last last);
   Slot SlotByForce(const Candidates& candidates, Last last);
   Slot EvictFrom(const Candidates& candidates);
-  bool WorthDisplacing() const;
   bool MayGrow(int rounds) const;
   void RefreshMovedSlots();
   void Pin(Slot slot);

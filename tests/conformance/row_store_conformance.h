@@ -256,7 +256,7 @@ TYPED_TEST_P(RowStoreConformance, EvictsCompleteRecordsOfTheLowestScore) {
   store.Find(warm, slots);
   const auto lost = std::count(slots.begin(), slots.end(), kNoSlot);
   // Only a pair of sets full of warm rows may lose one.
-  EXPECT_LE(lost, half / 10);
+  EXPECT_LE(lost, half / 8);
 }
 
 TYPED_TEST_P(RowStoreConformance, ReusedSlotsDoNotInheritAScore) {

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/memory_budget.h"
+#include "kernels/row_store/reserved_memory.h"
+#include "kernels/row_store/set_arrays.h"
+
+namespace hotrow::testing {
+namespace {
+
+TEST(MemoryBudget, NeverExceedsItsLimit) {
+  MemoryBudget budget(100);
+  EXPECT_TRUE(budget.TryTake(60));
+  EXPECT_FALSE(budget.TryTake(41));
+  EXPECT_EQ(budget.used_bytes(), 60);
+  EXPECT_TRUE(budget.TryTake(40));
+  budget.GiveBack(100);
+  EXPECT_EQ(budget.used_bytes(), 0);
+  EXPECT_FALSE(budget.TryTake(INT64_MAX));
+}
+
+TEST(MemoryBudget, TwoThreadsTakeNoMoreThanThereIs) {
+  MemoryBudget budget(1000);
+  int64_t taken[2] = {0, 0};
+  const auto take = [&](int thread) {
+    for (int i = 0; i < 2000; ++i) taken[thread] += budget.TryTake(1) ? 1 : 0;
+  };
+  std::thread other(take, 1);
+  take(0);
+  other.join();
+  EXPECT_EQ(taken[0] + taken[1], 1000);
+  EXPECT_EQ(budget.used_bytes(), 1000);
+}
+
+TEST(ReservedMemory, IsZeroWhenCommittedAndWhenCommittedAgain) {
+  ResultOr<ReservedMemory> reserved = ReservedMemory::Reserve(int64_t{64} << 20);
+  ASSERT_TRUE(reserved.ok());
+  ReservedMemory memory = *std::move(reserved);
+  std::byte* const data = memory.data();
+  const int64_t page = ReservedMemory::PageBytes();
+  for (const int64_t pages : {1, 3, 1000, 2, 0, 1200}) {
+    const int64_t before = memory.committed_bytes();
+    ASSERT_TRUE(memory.Commit(pages * page));
+    EXPECT_EQ(memory.committed_bytes(), pages * page);
+    EXPECT_EQ(memory.data(), data);
+    for (int64_t i = before; i < pages * page; i += 97) ASSERT_EQ(data[i], std::byte{0});
+    for (int64_t i = 0; i < pages * page; ++i) data[i] = std::byte{0x5a};
+  }
+}
+
+TEST(ReservedMemory, TakesAddressSpaceOnly) {
+  ResultOr<ReservedMemory> reserved = ReservedMemory::Reserve(int64_t{1} << 42);  // 4 TiB
+  ASSERT_TRUE(reserved.ok());
+  EXPECT_TRUE(reserved->Commit(ReservedMemory::PageBytes()));
+  EXPECT_EQ(ReservedMemory::Reserve(int64_t{1} << 60).result().code(), Code::kResourceExhausted);
+}
+
+TEST(ReservedMemory, TheUncommittedPartIsOutOfReach) {
+  ResultOr<ReservedMemory> memory = ReservedMemory::Reserve(int64_t{8} << 20);
+  ASSERT_TRUE(memory.ok());
+  const int64_t page = ReservedMemory::PageBytes();
+  ASSERT_TRUE(memory->Commit(2 * page));
+  ASSERT_TRUE(memory->Commit(page));
+  std::byte* const beyond = memory->data() + page;
+  EXPECT_DEATH(*static_cast<volatile std::byte*>(beyond) = std::byte{1}, "");
+}
+
+TEST(SetArrays, PayForWhatTheyCommitAndGiveItBack) {
+  MemoryBudget budget(int64_t{1} << 30);
+  {
+    ResultOr<SetArrays> arrays = SetArrays::Reserve(32, 528, 1 << 20, budget);
+    ASSERT_TRUE(arrays.ok());
+    EXPECT_EQ(budget.used_bytes(), 0);
+    const int64_t set_bytes = 32 * (1 + 8 + 4 + 528) + 8;
+    for (const int64_t sets : {1, 2, 31, 32, 33, 5000}) {
+      ASSERT_TRUE(arrays->Grow(sets));
+      EXPECT_EQ(arrays->committed_bytes(), budget.used_bytes());
+      EXPECT_GE(budget.used_bytes(), sets * set_bytes);
+      EXPECT_LE(budget.used_bytes(), sets * set_bytes * 9 / 8 + 5 * (16 << 10));
+    }
+    arrays->Shrink(100);
+    EXPECT_EQ(arrays->committed_bytes(), budget.used_bytes());
+    EXPECT_LE(budget.used_bytes(), 100 * set_bytes * 5 / 4 + 5 * (16 << 10));
+  }
+  EXPECT_EQ(budget.used_bytes(), 0);
+}
+
+TEST(SetArrays, ARefusedGrowthChangesNothing) {
+  MemoryBudget budget(int64_t{1} << 20);
+  ResultOr<SetArrays> arrays = SetArrays::Reserve(32, 528, 1 << 20, budget);
+  ASSERT_TRUE(arrays.ok());
+  ASSERT_TRUE(arrays->Grow(20));
+  const int64_t used = budget.used_bytes();
+  ASSERT_TRUE(budget.TryTake(budget.limit_bytes() - used));
+  EXPECT_FALSE(arrays->Grow(arrays->max_sets()));
+  EXPECT_EQ(arrays->committed_bytes(), used);
+  budget.GiveBack(budget.limit_bytes() - used);
+  EXPECT_TRUE(arrays->Grow(40));
+}
+
+TEST(SetArrays, UseABudgetToTheLastPages) {
+  MemoryBudget budget(int64_t{100} << 20);
+  ResultOr<SetArrays> arrays = SetArrays::Reserve(32, 528, 1 << 20, budget);
+  ASSERT_TRUE(arrays.ok());
+  int64_t sets = 0;
+  while (sets < arrays->max_sets() && arrays->Grow(sets + 1)) ++sets;
+  const int64_t set_bytes = 32 * (1 + 8 + 4 + 528) + 8;
+  EXPECT_GE(sets * set_bytes, budget.limit_bytes() - (int64_t{64} << 10));
+}
+
+}  // namespace
+}  // namespace hotrow::testing
