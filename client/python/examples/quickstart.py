@@ -95,6 +95,7 @@ def make_trainers(
         optimizer=optimizer,
         initializer=hotrow.Uniform(-0.05, 0.05),
         seed=options.seed,
+        durability="memory",
     )
     torch.manual_seed(options.seed)
     remote = hotrow.torch.Embedding(None, options.dim, table="quickstart", client=client)

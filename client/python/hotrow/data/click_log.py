@@ -31,7 +31,7 @@ class ClickLogOptions:
         0 draws ids uniformly; 1.05 is typical of click logs.
     dense_columns : int
     click_rate : float
-        About the share of positive labels.
+        Expected share of positive labels.
     """
 
     rows: int = 400_000
@@ -97,7 +97,7 @@ def _true_logits(
     options: ClickLogOptions,
 ) -> np.ndarray:
     """Return the (rows,) float64 logits that the labels are drawn from."""
-    logits = np.full(len(dense), np.log(options.click_rate / (1 - options.click_rate)))
+    logits = np.zeros(len(dense))
     factors = []
     for column, cardinality in zip(ids, options.cardinalities, strict=True):
         # Features with many ids say less about each: what can be learned stays within reach.
@@ -110,4 +110,16 @@ def _true_logits(
     if options.dense_columns:
         weights = draws.standard_normal(options.dense_columns) / np.sqrt(options.dense_columns)
         logits += 0.6 * (dense @ weights)
-    return logits
+    return logits + _bias_for(logits, options.click_rate)
+
+
+def _bias_for(logits: np.ndarray, rate: float) -> float:
+    """Return what to add to the logits so that their mean probability is the rate."""
+    low, high = -40.0, 40.0
+    for _ in range(24):
+        middle = (low + high) / 2
+        if np.mean(1 / (1 + np.exp(-(logits + middle)))) < rate:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -89,7 +89,10 @@ def read_text(path: str | Path, layout: Layout, rows: int | None = None) -> dict
 
 
 def read_parquet(path: str | Path, rows: int | None = None) -> dict[str, np.ndarray]:
-    """Return the first `rows` rows as columns: float64 for numbers (NaN: missing), else str."""
+    """Return the first `rows` rows as columns: integers, float64 (NaN: missing), or str.
+
+    Integers of which some are missing come as str: as floats large ids would lose digits.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -101,7 +104,7 @@ def read_parquet(path: str | Path, rows: int | None = None) -> dict[str, np.ndar
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_integer(column.type) and column.null_count == 0:
             columns[name] = column.to_numpy()
-        elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        elif pa.types.is_floating(column.type):
             columns[name] = column.cast(pa.float64()).to_numpy()
         elif pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
             raise ValueError(f"{path}: column {name} is {column.type}, neither numbers nor text")
