@@ -1,5 +1,6 @@
-// A bounded pool of large buffers, so that megabyte payloads are not mapped, faulted in and
-// unmapped by malloc for every message.
+// A bounded pool of large buffers. malloc maps, faults in and unmaps megabyte buffers that several
+// threads hold at once: filling eight of 1 MiB takes 8.7 ms with malloc and 0.5 ms from the pool
+// (bench/codec_bench.cc).
 //
 // Thread safety: all methods. Ownership: a buffer belongs to whoever took it, until GiveBack.
 // Units: sizes in bytes. Bounds: buffers of kSmallestBytes .. kLargestBytes are kept, kMaxKeptBytes

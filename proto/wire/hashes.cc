@@ -1,20 +1,12 @@
 #include "proto/wire/hashes.h"
 
-#include <xxhash.h>
-
 #include <array>
 #include <cstring>
-#include <memory>
 
-#include "kernels/base/check.h"
 #include "proto/wire/xxh3_stream.h"
 
 namespace hotrow::wire {
 namespace {
-
-struct FreeState {
-  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
 
 template <typename T>
 void Put(T value, std::byte*& to) {
@@ -22,32 +14,20 @@ void Put(T value, std::byte*& to) {
   to += sizeof(value);
 }
 
-struct FreeState64 {
-  void operator()(XXH64_state_t* state) const { XXH64_freeState(state); }
-};
-
 }  // namespace
-
-Xxh3Stream::Xxh3Stream() {
-  thread_local const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
-  HOTROW_CHECK(state != nullptr);
-  state_ = state.get();
-  XXH3_64bits_reset(state_);
-}
 
 uint64_t TableSalt(std::string_view table_name) {
   return XXH64(table_name.data(), table_name.size(), 0);
 }
 
 Key HashString(std::string_view feature, std::string_view value) {
-  thread_local const std::unique_ptr<XXH64_state_t, FreeState64> state(XXH64_createState());
-  HOTROW_CHECK(state != nullptr);
   const auto feature_bytes = static_cast<uint32_t>(feature.size());
-  XXH64_reset(state.get(), 0);
-  XXH64_update(state.get(), &feature_bytes, sizeof(feature_bytes));
-  XXH64_update(state.get(), feature.data(), feature.size());
-  XXH64_update(state.get(), value.data(), value.size());
-  return XXH64_digest(state.get());
+  XXH64_state_t state;
+  XXH64_reset(&state, 0);
+  XXH64_update(&state, &feature_bytes, sizeof(feature_bytes));
+  XXH64_update(&state, feature.data(), feature.size());
+  XXH64_update(&state, value.data(), value.size());
+  return XXH64_digest(&state);
 }
 
 uint64_t SessionId(std::span<const std::byte> client_uid, uint64_t restart_count) {
