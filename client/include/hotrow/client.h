@@ -1,9 +1,10 @@
 // The Hotrow client: tables of embedding rows that live on shard servers.
 //
 //   auto client = hotrow::Client::Connect({.addresses = {"127.0.0.1:7070"}});
-//   auto table = (*client)->CreateTable({.name = "user", .dim = 64, .optimizer =
-//   hotrow::Adagrad{.lr = 0.05F}}); table->Pull(keys, rows);        // rows: keys.size() x dim
-//   float32 table->Push(keys, gradients);   // applied exactly once; returns when acknowledged
+//   auto table = (*client)->CreateTable(
+//       {.name = "user", .dim = 64, .optimizer = hotrow::Adagrad{.lr = 0.05F}});
+//   table->Pull(keys, rows);        // rows: keys.size() x dim float32
+//   table->Push(keys, gradients);   // applied exactly once; returns when acknowledged
 //
 // Thread safety: every method of Client and Table, from any thread. Not across fork(): a child gets
 // a typed error. Ownership: a Table is a small handle that keeps its client alive. Results own the
@@ -32,11 +33,16 @@ namespace hotrow {
 
 using Key = uint64_t;
 
+// What a client is for. kInspect is for tools: it opens no session, so it cannot push, and it
+// connects although some shards are down.
+enum class Access : uint8_t { kTrain, kInspect };
+
 struct ConnectOptions {
   std::vector<std::string> addresses;  // HOST:PORT or unix:PATH, any one shard is enough
   std::map<std::string, std::string> address_map;  // address in the shard map -> address to dial
   std::chrono::milliseconds timeout{30000};        // of each call, and of Connect
-  std::string job;
+  std::string job;                                 // at most 128 bytes, may be empty
+  Access access = Access::kTrain;
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
 
@@ -98,6 +104,7 @@ struct ShardStatus {
 };
 
 class ClientCore;   // client/src/client_core.h
+class TableState;   // client/src/table_state.h
 class PulledBatch;  // hotrow/pulled_batch.h: unique rows in the received buffers, for pooling
                     // without a copy
 
@@ -157,9 +164,9 @@ class Table {
 
  private:
   friend class Client;
-  Table(std::shared_ptr<ClientCore> core, TableInfo info);
+  Table(std::shared_ptr<ClientCore> core, std::shared_ptr<TableState> state);
   std::shared_ptr<ClientCore> core_;
-  std::shared_ptr<const TableInfo> info_;
+  std::shared_ptr<TableState> state_;  // shared by all handles of this client to the table
 };
 
 // A push of several tables in one message per shard: what a training step sends.
@@ -168,6 +175,13 @@ struct TablePush {
   std::span<const Key> keys;
   std::span<const float> gradients;  // (keys.size(), dim)
   PushOptions options;
+};
+
+// A pull of several tables in one message per shard.
+struct TablePull {
+  const Table* table = nullptr;
+  std::span<const Key> keys;
+  std::optional<Key> skip;  // padding: not pulled
 };
 
 class Client {
@@ -180,9 +194,18 @@ class Client {
   absl::StatusOr<std::vector<TableInfo>> ListTables();
   absl::StatusOr<uint64_t> DropTable(std::string_view name);  // rows that were stored
 
-  absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
+  // One batch per entry, in order.
+  absl::StatusOr<std::vector<std::shared_ptr<PulledBatch>>> PullTables(
+      std::span<const TablePull> pulls, const PullOptions& options = {});
+  Future<std::vector<std::shared_ptr<PulledBatch>>> PullTablesAsync(
+      std::span<const TablePull> pulls, const PullOptions& options = {});
 
-  // Waits until every push of this client is acknowledged.
+  // A table at most once. The longest timeout of the entries counts.
+  absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
+  Future<PushCounts> PushTablesAsync(std::span<const TablePush> pushes);
+
+  // Waits until every push of this client is acknowledged. Reports, once, a push that failed after
+  // its caller had stopped waiting for it.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   // Flushes, ends the session and the connections. Later calls give FailedPrecondition. Idempotent.
   absl::Status Close();

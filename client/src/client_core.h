@@ -1,0 +1,101 @@
+// Everything behind a Client: connections, session, known tables, and the way of a pull and a push
+// from checked input to their operations.
+//
+// Thread safety: every method, from any thread. Ownership: shared by the client and its tables; a
+// process that was forked leaks it, because its threads are not there to be stopped. Errors: no
+// method waits longer than its deadline, and none works after Close or across a fork.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "client/src/alarm.h"
+#include "client/src/ask_shards.h"
+#include "client/src/batch_workspace.h"
+#include "client/src/byte_budget.h"
+#include "client/src/future_state.h"
+#include "client/src/session.h"
+#include "client/src/shard_channel.h"
+#include "client/src/table_state.h"
+#include "hotrow/client.h"
+#include "hotrow/pulled_batch.h"
+
+namespace hotrow {
+
+class ClientCore {
+ public:
+  struct PullPart {
+    std::shared_ptr<TableState> table;
+    std::span<const Key> keys;
+    std::optional<Key> skip;
+  };
+  struct PushPart {
+    std::shared_ptr<TableState> table;
+    std::span<const Key> keys;
+    std::span<const float> rows;
+    PushOptions options;
+  };
+  using Batches = std::vector<std::shared_ptr<PulledBatch>>;
+  using PullDone = std::function<void(absl::StatusOr<Batches>)>;
+  using PushState = std::shared_ptr<Future<PushCounts>::State>;
+
+  static absl::StatusOr<std::shared_ptr<ClientCore>> Connect(ConnectOptions options);
+  ~ClientCore();
+
+  // ForkedProcess in a child, Closed after Close().
+  absl::Status CheckUsable() const;
+  const ConnectOptions& options() const { return options_; }
+  const wire::ShardMap& map() const { return *map_; }
+  client::Channels channels() const { return channels_; }
+  client::TimePoint DeadlineOf(std::optional<std::chrono::milliseconds> timeout) const {
+    return client::DeadlineIn(timeout.value_or(options_.timeout));
+  }
+
+  // The one state of a table of this client.
+  std::shared_ptr<TableState> KnowTable(const TableInfo& info);
+  void ForgetTable(std::string_view name);
+
+  // `done` runs exactly once, on any thread, also for errors.
+  void StartPull(std::span<const PullPart> parts, const PullOptions& options, PullDone done);
+  // Fills `state` once all is acknowledged, or with the error that kept it from being numbered.
+  void StartPush(std::span<const PushPart> parts, wire::Operation operation, PushState state);
+  // Starts a push and waits: DeadlineExceeded leaves it pending.
+  absl::StatusOr<PushCounts> PushAndWait(std::span<const PushPart> parts,
+                                         wire::Operation operation);
+
+  absl::Status Flush(std::optional<std::chrono::milliseconds> timeout);
+  absl::Status Close();
+
+ private:
+  ClientCore(ConnectOptions options, wire::ShardMap map);
+  bool forked() const;
+  absl::Status WaitForShards(client::TimePoint deadline);
+  absl::Status TryPush(std::span<const PushPart> parts, wire::Operation operation,
+                       PushState& state);
+  absl::Status CheckPush(std::span<const PushPart> parts, wire::Operation operation) const;
+  void CloseSessions();
+
+  const ConnectOptions options_;
+  const pid_t pid_;
+  const std::shared_ptr<const wire::ShardMap> map_;
+  const std::shared_ptr<client::WorkspacePool> workspaces_;
+  client::ByteBudget budget_;
+  client::Session session_;
+  client::Alarm alarm_;
+  std::vector<std::unique_ptr<client::ShardChannel>> channels_;  // (shards)
+
+  std::atomic<bool> closed_ = false;  // set before anything is torn down
+  Mutex close_mutex_;
+  bool torn_down_ HOTROW_GUARDED_BY(close_mutex_) = false;
+  Mutex tables_mutex_;
+  std::map<uint32_t, std::shared_ptr<TableState>> tables_ HOTROW_GUARDED_BY(tables_mutex_);
+};
+
+}  // namespace hotrow

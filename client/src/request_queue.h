@@ -1,0 +1,87 @@
+// The requests of one kind (pull or push) to one shard: a write queue, a window of those that were
+// sent, and what must be sent again.
+//
+// Thread safety: every method, from any thread. Order: requests are sent in the order in which they
+// were enqueued, also after a break. Bounds: kSendWindow sent and unanswered requests; what waits
+// is bounded by the client's byte budget. Errors: each request is settled exactly once: by its
+// reply, at its deadline, or by Fail.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/src/alarm.h"
+#include "client/src/message_stream.h"
+#include "client/src/shard_request.h"
+#include "kernels/base/mutex.h"
+
+namespace hotrow::client {
+
+// A server keeps a ring of 64 results per (session, partition) to recognise what is sent again; two
+// consecutive sub-pushes of a partition fit one message.
+inline constexpr int kSendWindow = 16;
+
+class RequestQueue {
+ public:
+  enum class Kind { kPull, kPush };
+  RequestQueue(Kind kind, uint32_t shard, std::string address, Alarm& alarm)
+      : kind_(kind), shard_(shard), address_(std::move(address)), alarm_(alarm) {}
+
+  // Takes the request in; Pump sends it, or settles it when Fail was called. Never calls back, so
+  // that it may be used under a lock.
+  void Enqueue(std::shared_ptr<ShardRequest> request);
+  // Sends what may be sent.
+  void Pump();
+
+  void Attach(std::shared_ptr<MessageStream> stream);
+  // The stream is gone: everything that it had sent waits again.
+  void Detach(const absl::Status& why);
+  void OnWritten(const MessageStream& stream);
+  // InvalidArgument or DataLoss when the reply cannot be trusted: the connection must be given up.
+  absl::Status OnMessage(const grpc::ByteBuffer& message);
+
+  // Settles everything now and from now on with `status`.
+  void Fail(const absl::Status& status);
+  // Settles what is past its deadline. Returns when to be called next.
+  TimePoint OnTime(TimePoint now);
+
+ private:
+  enum class State : uint8_t { kWaiting, kSent, kAnswered };
+  struct Entry {
+    std::shared_ptr<ShardRequest> request;
+    State state = State::kWaiting;
+    int attempts = 0;
+    TimePoint not_before{};
+  };
+  struct Outgoing {
+    std::shared_ptr<MessageStream> stream;
+    std::shared_ptr<ShardRequest> request;
+    uint64_t request_id = 0;
+  };
+
+  Outgoing TakeNext() HOTROW_EXCLUDES(mutex_);
+  void Settle(uint64_t request_id, std::optional<milliseconds> again) HOTROW_EXCLUDES(mutex_);
+  absl::Status DeadlineError() HOTROW_REQUIRES(mutex_);
+  void FailIfOver() HOTROW_EXCLUDES(mutex_);
+  absl::Status FailSent(const absl::Status& status) HOTROW_EXCLUDES(mutex_);
+
+  const Kind kind_;
+  const uint32_t shard_;
+  const std::string address_;
+  Alarm& alarm_;
+
+  Mutex mutex_;
+  std::map<uint64_t, Entry> entries_ HOTROW_GUARDED_BY(mutex_);  // by request id: by age
+  uint64_t next_id_ HOTROW_GUARDED_BY(mutex_) = 1;
+  int sent_ HOTROW_GUARDED_BY(mutex_) = 0;
+  bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<MessageStream> stream_ HOTROW_GUARDED_BY(mutex_);  // null while disconnected
+  absl::Status last_break_ HOTROW_GUARDED_BY(mutex_);
+  absl::Status failed_ HOTROW_GUARDED_BY(mutex_);  // not OK once Fail was called
+};
+
+}  // namespace hotrow::client

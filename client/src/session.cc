@@ -1,0 +1,91 @@
+#include "client/src/session.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "hotrow/v1/parameter_service.pb.h"
+#include "proto/wire/hashes.h"
+#include "proto/wire/status_codec.h"
+
+namespace hotrow::client {
+namespace {
+
+constexpr uint64_t kRestartCount = 1;
+
+std::array<std::byte, 16> RandomUid() {
+  std::random_device random;
+  std::array<std::byte, 16> uid;
+  for (std::byte& byte : uid) byte = static_cast<std::byte>(random());
+  return uid;
+}
+
+}  // namespace
+
+Session::Session(std::string job, uint32_t partitions)
+    : job_(std::move(job)),
+      client_uid_(RandomUid()),
+      id_(wire::SessionId(client_uid_, kRestartCount)),
+      next_sequence_(partitions, 1),
+      owner_epoch_(partitions, 0) {}
+
+v1::OpenSessionRequest Session::OpenRequest() const {
+  v1::OpenSessionRequest request;
+  request.set_client_uid(client_uid_.data(), client_uid_.size());
+  request.set_restart_count(kRestartCount);
+  request.set_session(id_);
+  request.set_job(job_);
+  request.set_rank(0);
+  request.set_world_size(1);
+  request.set_mode(v1::STEP_MODE_ASYNC);
+  return request;
+}
+
+void Session::SetOwnerEpoch(uint32_t partition, uint64_t epoch) {
+  MutexLock lock(mutex_);
+  owner_epoch_[partition] = epoch;
+}
+
+absl::Status Session::Number(const std::vector<wire::SubPush*>& sub_pushes,
+                             const std::function<void()>& enqueue) {
+  MutexLock lock(mutex_);
+  if (!lost_.ok()) return lost_;
+  for (wire::SubPush* sub_push : sub_pushes) {
+    sub_push->sequence = next_sequence_[sub_push->partition]++;
+    sub_push->owner_epoch = owner_epoch_[sub_push->partition];
+  }
+  ++pending_;
+  enqueue();
+  return absl::OkStatus();
+}
+
+void Session::Finished(const absl::Status& unreported) {
+  MutexLock lock(mutex_);
+  unreported_.Update(unreported);
+  if (--pending_ == 0) idle_.NotifyAll();
+}
+
+absl::Status Session::Flush(TimePoint deadline) {
+  MutexLock lock(mutex_);
+  while (pending_ > 0) {
+    if (!idle_.WaitUntil(mutex_, deadline) && pending_ > 0) {
+      return wire::ToStatus(
+          {.kind = wire::ErrorKind::kDeadlineExceeded,
+           .message = absl::StrCat(pending_, " pushes are still pending"),
+           .hint = "They are neither lost nor sent twice: flush again to wait for them."});
+    }
+  }
+  return std::exchange(unreported_, absl::OkStatus());
+}
+
+void Session::MarkLost(const absl::Status& cause) {
+  MutexLock lock(mutex_);
+  if (lost_.ok()) lost_ = cause;
+}
+
+absl::Status Session::lost() const {
+  MutexLock lock(mutex_);
+  return lost_;
+}
+
+}  // namespace hotrow::client

@@ -1,0 +1,64 @@
+// The numbered stream of pushes of one client: its identity, the next number of each partition, and
+// how many pushes are not yet acknowledged.
+//
+// Thread safety: every method, from any thread. Errors: once lost, a session stays lost, and
+// nothing is numbered any more.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/src/time_point.h"
+#include "kernels/base/mutex.h"
+#include "proto/wire/batch_codec.h"
+
+namespace hotrow::v1 {
+class OpenSessionRequest;
+}
+
+namespace hotrow::client {
+
+class Session {
+ public:
+  Session(std::string job, uint32_t partitions);
+
+  uint64_t id() const { return id_; }
+  v1::OpenSessionRequest OpenRequest() const;
+
+  // What the owner of a partition called its incarnation when the session was opened there.
+  void SetOwnerEpoch(uint32_t partition, uint64_t epoch);
+
+  // Gives `sub_pushes` their numbers and calls `enqueue` before anything else can be numbered, so
+  // that numbers go out in order. Counts one push as pending. SessionLost when there is no session.
+  absl::Status Number(const std::vector<wire::SubPush*>& sub_pushes,
+                      const std::function<void()>& enqueue);
+  // A push is over. `unreported`: an error that nobody waits for any more; the next Flush gives it.
+  void Finished(const absl::Status& unreported);
+
+  absl::Status Flush(TimePoint deadline);
+
+  // The first cause is kept.
+  void MarkLost(const absl::Status& cause);
+  absl::Status lost() const;
+
+ private:
+  const std::string job_;
+  std::array<std::byte, 16> client_uid_;
+  uint64_t id_ = 0;
+
+  mutable Mutex mutex_;
+  CondVar idle_;
+  std::vector<uint64_t> next_sequence_ HOTROW_GUARDED_BY(mutex_);  // (partitions)
+  std::vector<uint64_t> owner_epoch_ HOTROW_GUARDED_BY(mutex_);    // (partitions) 0: unknown
+  int64_t pending_ HOTROW_GUARDED_BY(mutex_) = 0;
+  absl::Status unreported_ HOTROW_GUARDED_BY(mutex_);
+  absl::Status lost_ HOTROW_GUARDED_BY(mutex_);
+};
+
+}  // namespace hotrow::client

@@ -1,0 +1,65 @@
+#include "client/src/shard_map_cache.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "client/src/client_error.h"
+#include "client/src/shard_channel.h"
+#include "client/src/unary_call.h"
+#include "proto/wire/status_codec.h"
+
+namespace hotrow::client {
+namespace {
+
+// One address that swallows packets must not use up the time of the others.
+constexpr milliseconds kAttemptTimeout{3000};
+
+absl::StatusOr<wire::ShardMap> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
+  grpc::ClientContext context;
+  SetDeadline(context, std::min(deadline, Now() + kAttemptTimeout));
+  v1::GetShardMapResponse response;
+  const grpc::Status status = stub.GetShardMap(&context, {}, &response);
+  if (!status.ok()) return wire::FromGrpcStatus(status);
+  return wire::ShardMap::FromProto(response.shard_map());
+}
+
+absl::Status NoneAnswered(const ConnectOptions& options, const std::vector<std::string>& causes) {
+  std::string message = "no shard answered within the deadline";
+  for (size_t i = 0; i < causes.size(); ++i) {
+    absl::StrAppend(&message, i == 0 ? ": " : "; ", options.addresses[i], " (", causes[i], ")");
+  }
+  return wire::ToStatus(
+      {.kind = wire::ErrorKind::kUnavailable,
+       .message = message,
+       .hint = "Check that hotrow-server runs there and listens on that address."});
+}
+
+}  // namespace
+
+std::string DialTarget(const ConnectOptions& options, const std::string& address) {
+  const auto mapped = options.address_map.find(address);
+  return mapped == options.address_map.end() ? address : mapped->second;
+}
+
+absl::StatusOr<wire::ShardMap> FetchShardMap(const ConnectOptions& options, TimePoint deadline) {
+  std::vector<std::unique_ptr<v1::AdminService::Stub>> stubs;
+  for (const std::string& address : options.addresses) {
+    stubs.push_back(v1::AdminService::NewStub(MakeChannel(DialTarget(options, address))));
+  }
+  std::vector<std::string> causes(stubs.size(), "no answer");
+  for (int attempt = 1;; ++attempt) {
+    for (size_t i = 0; i < stubs.size() && Now() < deadline; ++i) {
+      absl::StatusOr<wire::ShardMap> map = Ask(*stubs[i], deadline);
+      if (map.ok()) return map;
+      if (!IsTransient(wire::FromStatus(map.status()).kind)) {
+        return wire::ToStatus(wire::FromStatus(map.status()));
+      }
+      causes[i] = std::string(map.status().message());
+    }
+    const milliseconds left = TimeLeft(deadline);
+    if (left.count() == 0) return NoneAnswered(options, causes);
+    std::this_thread::sleep_for(std::min(left, Backoff(attempt + 2)));
+  }
+}
+
+}  // namespace hotrow::client

@@ -1,0 +1,42 @@
+// One message to a shard that must be answered, whatever happens to the connection.
+//
+// Thread safety: the queue that owns a request calls one method at a time. Ownership: shared by the
+// queue (until it is settled) and by whoever waits for it.
+
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <optional>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/src/time_point.h"
+#include "proto/wire/batch_codec.h"
+
+namespace hotrow::client {
+
+using Reply = std::variant<wire::PullResponse, wire::PushResponse>;
+
+class ShardRequest {
+ public:
+  explicit ShardRequest(TimePoint deadline) : deadline_(deadline) {}
+  virtual ~ShardRequest() = default;
+
+  // The message to send, now or again.
+  virtual grpc::ByteBuffer Encode(uint64_t request_id) = 0;
+  // Takes the reply. Nothing: settled. A delay: what is left of the request must be sent again
+  // after that time.
+  virtual std::optional<milliseconds> OnReply(Reply reply, int attempts) = 0;
+  // Settles the request without a reply.
+  virtual void OnFailure(const absl::Status& status) = 0;
+
+  // When the queue gives up; Never() for what must not be given up.
+  TimePoint deadline() const { return deadline_; }
+
+ private:
+  const TimePoint deadline_;
+};
+
+}  // namespace hotrow::client

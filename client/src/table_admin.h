@@ -1,0 +1,24 @@
+// Control calls: tables and what shards say of themselves.
+//
+// Thread safety: pure functions over a core. Errors: of several shards, the first by shard number.
+// The owner of partition 0 is the authority: it assigns table ids and knows every table.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/src/client_core.h"
+
+namespace hotrow::client {
+
+// Idempotent with `exist_ok`: a call that failed half-way is completed by the next.
+absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schema, bool exist_ok);
+absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
+absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
+absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name);
+
+std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table);
+absl::StatusOr<TableStatistics> SumStatistics(ClientCore& core, const std::string& table);
+
+}  // namespace hotrow::client

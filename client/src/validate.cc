@@ -1,0 +1,66 @@
+#include "client/src/validate.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "client/src/client_error.h"
+#include "proto/wire/status_codec.h"
+
+namespace hotrow::client {
+
+absl::Status ValidateOptions(const ConnectOptions& options) {
+  if (options.addresses.empty()) {
+    return InvalidInput("", "no address given", "Pass HOST:PORT or unix:PATH of any shard.");
+  }
+  for (const std::string& address : options.addresses) {
+    if (address.empty()) return InvalidInput("", "an address is empty");
+  }
+  if (options.timeout.count() <= 0) return InvalidInput("", "the timeout is not positive");
+  if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");
+  if (options.max_in_flight_bytes <= 0) {
+    return InvalidInput("", "max_in_flight_bytes is not positive");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateKeys(const TableSchema& schema, std::span<const Key> keys,
+                          std::optional<Key> skip) {
+  if (keys.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': ", keys.size(),
+                                                  " keys in one call, 2^31 - 1 are too many"));
+  }
+  if (schema.num_embeddings == 0) return absl::OkStatus();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] < schema.num_embeddings || keys[i] == skip) continue;
+    return wire::ToStatus(
+        {.kind = wire::ErrorKind::kKeyRange,
+         .message = absl::StrCat("table '", schema.name, "': key ", static_cast<int64_t>(keys[i]),
+                                 " at position ", i, " is not in 0 .. ", schema.num_embeddings - 1),
+         .hint = "Keys are never wrapped or clamped; an open table takes any 64-bit key.",
+         .table = schema.name});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateRows(const TableSchema& schema, size_t keys, size_t values) {
+  if (values == keys * static_cast<size_t>(schema.dim)) return absl::OkStatus();
+  return InvalidInput(
+      schema.name, absl::StrCat("table '", schema.name, "': ", values, " values given for ", keys,
+                                " keys of dim ", schema.dim));
+}
+
+absl::Status ValidateStep(const TableSchema& schema, const PushOptions& options) {
+  if (options.step.has_value() && *options.step < 1) {
+    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': steps count from 1"));
+  }
+  const float lr = options.learning_rate.value_or(0.0F);
+  if (!std::isfinite(lr) || lr < 0) {
+    return InvalidInput(schema.name, absl::StrCat("table '", schema.name,
+                                                  "': the learning rate is not a finite "
+                                                  "number >= 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hotrow::client
