@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hotrow.errors import InvalidArgument, KeyRange
+from hotrow.errors import InvalidArgument
 
 _KEY_TYPES = ("int64", "uint64", "int32")
 
@@ -150,20 +150,6 @@ def as_float_array(values: Any, name: str) -> np.ndarray:
         )
     with np.errstate(over="ignore"):  # an overflow becomes inf, which push refuses by name
         return np.ascontiguousarray(array, np.float32)
-
-
-def check_range(keys: Keys, num_embeddings: int | None, table: str) -> None:
-    """Refuse keys outside 0 .. num_embeddings - 1 of a bounded table."""
-    if num_embeddings is None or keys.words.size == 0:
-        return
-    largest = int(keys.words.max())  # a negative key is a huge word
-    if largest >= num_embeddings:
-        outside = largest if largest < 2**63 else largest - 2**64
-        raise KeyRange(
-            f"key {outside} is outside 0 .. {num_embeddings - 1} of the table",
-            table=table,
-            hint="Create the table with num_embeddings=None to take any 64-bit key.",
-        )
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hotrow import _native
-from hotrow.arrays import Keys, as_keys, as_rows, check_range, check_timeout
+from hotrow.arrays import as_keys, as_rows, check_timeout
 from hotrow.errors import InvalidArgument
 from hotrow.futures import Future
 from hotrow.initializers import Initializer, initializer_from_native
@@ -113,11 +113,6 @@ class Table:
         """Largest |g| that a push may bring."""
         return self._schema().gradient_bound
 
-    def _keys(self, keys: Any) -> Keys:
-        given = as_keys(keys)
-        check_range(given, self.num_embeddings, self.name)
-        return given
-
     def pull(self, keys: Any, *, read_only: bool = False, timeout: float | None = None) -> Any:
         """Read rows. Creates and changes nothing: an unknown key answers its initial value.
 
@@ -142,14 +137,14 @@ class Table:
             Before anything is sent.
         Unavailable, DeadlineExceeded
         """
-        given = self._keys(keys)
+        given = as_keys(keys)
         rows, memory = given.empty_rows(self.dim)
         self.native.pull(given.words, memory, read_only, check_timeout(timeout))
         return given.deliver(rows)
 
     def pull_async(self, keys: Any, *, read_only: bool = False) -> Future[Any]:
         """Read rows later: as `pull`, but returns a `Future` at once."""
-        given = self._keys(keys)
+        given = as_keys(keys)
         dim = self.dim
         native = self.native.pull_async(given.words, read_only, None)
 
@@ -163,7 +158,7 @@ class Table:
     def _push_arguments(
         self, keys: Any, gradients: Any, lr: float | None, step: int | None, timeout: float | None
     ) -> tuple[np.ndarray, np.ndarray, Any]:
-        given = self._keys(keys)
+        given = as_keys(keys)
         rows = as_rows(gradients, given, self.dim, "gradients")
         return given.words, rows, push_options(lr, step, timeout)
 
@@ -234,13 +229,13 @@ class Table:
         rows : array_like
             Floating, keys.shape + (dim,).
         """
-        given = self._keys(keys)
+        given = as_keys(keys)
         values = as_rows(rows, given, self.dim, "rows")
         return PushCounts(*self.native.upsert(given.words, values))
 
     def remove(self, keys: Any) -> int:
         """Remove rows with their state; returns how many were stored."""
-        return self.native.remove(self._keys(keys).words)
+        return self.native.remove(as_keys(keys).words)
 
     def size(self) -> int:
         """Return the number of stored rows, over all shards."""
@@ -333,10 +328,7 @@ class Table:
 
 def push_options(lr: float | None, step: int | None, timeout: float | None) -> Any:
     """Check and convert what travels with a push."""
-    if lr is not None:
-        lr = float(lr)
-        if not 0.0 <= lr < float("inf"):
-            raise InvalidArgument(f"lr must be finite and >= 0, not {lr!r}")
     if step is not None and (isinstance(step, bool) or int(step) != step or not 1 <= step < 2**63):
         raise InvalidArgument(f"step must be an integer >= 1, not {step!r}")
-    return _native.PushOptions(lr, None if step is None else int(step), timeout)
+    rate = None if lr is None else float(lr)
+    return _native.PushOptions(rate, None if step is None else int(step), timeout)

@@ -75,7 +75,6 @@ class SparseOptimizer(torch.optim.Optimizer):
         for members in self._modules:
             table = members[0].table
             rate = table.optimizer.lr if lr is None else float(lr)
-            push_options(rate, None, None)
             anchors = [module.anchor for module in members]
             groups.append({"params": anchors, "lr": rate, "table": table.name, "step": step})
         super().__init__(groups, {"lr": 0.0 if lr is None else float(lr)})

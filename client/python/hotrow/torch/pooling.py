@@ -10,7 +10,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from hotrow import _native
-from hotrow.arrays import Keys, check_range
+from hotrow.arrays import Keys
 from hotrow.torch.module import RemoteModule
 
 _MODES = {
@@ -61,7 +61,6 @@ def pool(module: RemoteModule, bags: Bags, weights: torch.Tensor | None = None) 
     torch.Tensor
         (bags, dim), of the anchor's type and device.
     """
-    check_range(bags.keys, module.num_embeddings, module.table.name)
     if weights is not None:
         weights = weights.reshape(-1).to("cpu", torch.float32)
     read_only = not (module.training and torch.is_grad_enabled())
