@@ -63,7 +63,9 @@ std::optional<ErrorInfo> PayloadOf(const absl::Status& status) {
 absl::Status WithPayload(absl::Status status, const ErrorInfo& error) {
   v1::Error proto;
   ToProto(error, &proto);
-  status.SetPayload(kPayloadUrl, absl::Cord(proto.SerializeAsString()));
+  // Not Cord(std::string&&): gcc and clang name that template instance differently.
+  const std::string bytes = proto.SerializeAsString();
+  status.SetPayload(kPayloadUrl, absl::Cord(absl::string_view(bytes.data(), bytes.size())));
   return status;
 }
 
