@@ -72,6 +72,11 @@ int64_t Strand::queued_requests() const {
   return admitted_requests_;
 }
 
+bool Strand::has_control_calls() const {
+  MutexLock lock(mutex_);
+  return !control_.empty();
+}
+
 void Strand::Release(int64_t bytes) {
   MutexLock lock(mutex_);
   --admitted_requests_;

@@ -54,6 +54,7 @@ class Strand {
   void Stop();
 
   int64_t queued_requests() const;
+  bool has_control_calls() const;  // that wait to be taken up
 
  private:
   struct Request {

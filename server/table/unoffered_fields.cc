@@ -68,17 +68,18 @@ absl::Status RefuseOptimizer(const v1::TableSchema& schema) {
   }
   if (optimizer.has_adam() &&
       optimizer.adam().bias_correction() != v1::Optimizer::BIAS_CORRECTION_GLOBAL) {
-    const auto mode = optimizer.adam().bias_correction();
+    const auto correction = optimizer.adam().bias_correction();
     return Refuse(schema, {"optimizer.adam.bias_correction",
-                           NameOr(v1::Optimizer::BiasCorrection_Name(mode), mode),
+                           NameOr(v1::Optimizer::BiasCorrection_Name(correction), correction),
                            "use global bias correction"});
   }
   if (optimizer.weight_decay() != 0.0F) {
     return Refuse(schema, {"optimizer.weight_decay", fmt::format("{}", optimizer.weight_decay()),
                            "use weight_decay 0"});
   }
-  if (optimizer.weight_decay_mode() != v1::Optimizer::WEIGHT_DECAY_MODE_NONE) {
-    const auto mode = optimizer.weight_decay_mode();
+  const auto mode = optimizer.weight_decay_mode();
+  if (mode != v1::Optimizer::WEIGHT_DECAY_MODE_NONE &&
+      mode != v1::Optimizer::WEIGHT_DECAY_MODE_UNSPECIFIED) {
     return Refuse(schema, {"optimizer.weight_decay_mode",
                            NameOr(v1::Optimizer::WeightDecayMode_Name(mode), mode),
                            "use weight_decay_mode none"});
