@@ -54,11 +54,11 @@ enum class ErrorKind : uint8_t {
 // hotrow.v1.Error as a plain value; kind == kNone means success.
 struct ErrorInfo {
   ErrorKind kind = ErrorKind::kNone;
-  std::string message{};
-  std::string hint{};
-  std::string table{};
-  int32_t shard = -1;
-  uint32_t retry_after_ms = 0;
+  std::string message{};        // one sentence: table, shard, cause; sent up to 1 KiB
+  std::string hint{};           // what to do next, may be empty
+  std::string table{};          // table name, empty if none
+  int32_t shard = -1;           // -1: raised by the client
+  uint32_t retry_after_ms = 0;  // 0: no advice
 
   bool ok() const { return kind == ErrorKind::kNone; }
 };
@@ -67,17 +67,17 @@ enum class PullMode : uint8_t { kTrain = 1, kReadOnly = 2 };
 
 struct TableKeys {
   uint32_t table_id = 0;
-  uint32_t key_count = 0;
+  uint32_t key_count = 0;  // keys of this table in the payload
 };
 
 struct PullRequest {
-  uint64_t request_id = 0;
+  uint64_t request_id = 0;  // chosen by the client, echoed by the server
   uint64_t timeline = 0;
   uint64_t map_version = 0;
   PullMode mode = PullMode::kTrain;
-  uint32_t deadline_ms = 0;
-  std::vector<TableKeys> tables;
-  Payload keys;  // decoded: exactly the sum of key_count x 8 bytes
+  uint32_t deadline_ms = 0;       // time left when sent; 0: none
+  std::vector<TableKeys> tables;  // in payload order
+  Payload keys;                   // decoded: exactly the sum of key_count x 8 bytes
 };
 
 struct TableRows {
@@ -88,10 +88,10 @@ struct TableRows {
 
 struct PullResponse {
   uint64_t request_id = 0;
-  ErrorInfo error;
-  std::vector<TableRows> tables;
-  uint64_t payload_hash = 0;
-  Payload rows;  // decoded: exactly the sum of row_count x dim x 4 bytes
+  ErrorInfo error;                // not ok: no tables, no rows
+  std::vector<TableRows> tables;  // in payload order
+  uint64_t payload_hash = 0;      // XXH3-64 of the rows, also of no rows
+  Payload rows;                   // decoded: exactly the sum of row_count x dim x 4 bytes
 };
 
 enum class Operation : uint8_t { kPush = 1, kUpsert = 2, kRemove = 3, kSkip = 4 };
@@ -99,8 +99,8 @@ enum class Operation : uint8_t { kPush = 1, kUpsert = 2, kRemove = 3, kSkip = 4 
 struct SubPushTable {
   uint32_t table_id = 0;
   uint32_t key_count = 0;
-  uint32_t dim = 0;  // 0 for kRemove
-  uint64_t step = 0;
+  uint32_t dim = 0;   // 0 for kRemove
+  uint64_t step = 0;  // training step, >= 1
   float learning_rate = 0.0F;
 
   // Bytes of this table's part of the payload: keys, then rows.
@@ -109,11 +109,11 @@ struct SubPushTable {
 
 struct SubPush {
   uint32_t partition = 0;
-  uint64_t sequence = 0;
-  uint64_t owner_epoch = 0;
-  uint64_t content_hash = 0;
+  uint64_t sequence = 0;      // counts from 1 per (session, partition)
+  uint64_t owner_epoch = 0;   // 0: unknown
+  uint64_t content_hash = 0;  // see hashes.h
   Operation operation = Operation::kPush;
-  std::vector<SubPushTable> tables;
+  std::vector<SubPushTable> tables;  // in payload order, each once; none in a skip
 
   uint64_t payload_bytes() const;
 };
@@ -123,9 +123,9 @@ struct PushRequest {
   uint64_t session = 0;
   uint64_t timeline = 0;
   uint64_t map_version = 0;
-  uint32_t deadline_ms = 0;
-  std::vector<SubPush> sub_pushes;
-  Payload payload;  // decoded: exactly the sum of the sub-pushes' payload_bytes
+  uint32_t deadline_ms = 0;         // time left when sent; 0: none
+  std::vector<SubPush> sub_pushes;  // in payload order
+  Payload payload;                  // decoded: exactly the sum of the sub-pushes' payload_bytes
 };
 
 enum class Outcome : uint8_t { kApplied = 1, kRefused = 2, kRetry = 3 };
@@ -134,25 +134,25 @@ struct TableCounts {
   uint32_t table_id = 0;
   uint32_t rows_updated = 0;
   uint32_t rows_created = 0;
-  uint32_t rows_refused = 0;
+  uint32_t rows_refused = 0;  // new keys that found no room
 };
 
 struct SubPushResult {
   uint32_t partition = 0;
   uint64_t sequence = 0;
   Outcome outcome = Outcome::kRetry;
-  bool duplicate = false;
+  bool duplicate = false;  // applied or refused earlier: the kept answer
   uint64_t applied_lsn = 0;
   uint64_t durable_sequence = 0;
   std::vector<TableCounts> counts;
-  ErrorInfo error;
-  std::vector<Key> refused_keys;
+  ErrorInfo error;                // of kRefused and kRetry
+  std::vector<Key> refused_keys;  // found no room, in the order of the tables
 };
 
 struct PushResponse {
   uint64_t request_id = 0;
-  ErrorInfo error;
-  std::vector<SubPushResult> results;
+  ErrorInfo error;                     // not ok: the message was not let in, all numbers stay open
+  std::vector<SubPushResult> results;  // one per sub-push, in their order
 };
 
 struct ScanResponse {
