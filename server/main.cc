@@ -150,6 +150,8 @@ absl::Status WriteReadyFile(const Server& server) {
 }
 
 absl::Status Start(Server& server) {
+  // What an earlier life wrote there would pass for ours.
+  if (!server.config.ready_file.empty()) unlink(server.config.ready_file.c_str());
   if (absl::Status status = Listen(server); !status.ok()) return status;
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;

@@ -29,6 +29,24 @@ std::string FlagName(std::string key) {
   return "--" + key;
 }
 
+// Why `arguments` could not be read, with the flag that was probably meant.
+std::string ExplainFlags(const CLI::App& app, const std::vector<std::string>& arguments,
+                         const std::string& reason) {
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.rfind("--", 0) != 0 || app.get_option_no_throw(name) != nullptr) continue;
+    std::string key = name.substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    const std::string nearest = NearestKey(key);
+    const std::string hint =
+        nearest.empty() ? "see --help" : "did you mean '" + FlagName(nearest) + "'?";
+    return "unknown flag '" + name + "'; " + hint;
+  }
+  std::string line = reason;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line + "; see --help";
+}
+
 void DeclareFlags(CLI::App& app, Flags& flags) {
   app.add_option("--config", flags.config_file, "YAML file of keys");
   app.add_flag("--check-config", flags.check_config, "check the configuration and end");
@@ -78,7 +96,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     result.answer = app.help();
     return result;
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(std::string(error.what()) + " (see --help)");
+    return absl::InvalidArgumentError(ExplainFlags(app, arguments, error.what()));
   }
   if (flags.version) {
     result.answer = "hotrow-server " HOTROW_VERSION "\n";

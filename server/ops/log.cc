@@ -1,5 +1,6 @@
 #include "server/ops/log.h"
 
+#include <grpc/support/log.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/dup_filter_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -27,6 +28,13 @@ class JsonMessageFlag final : public spdlog::custom_flag_formatter {
     return std::make_unique<JsonMessageFlag>();
   }
 };
+
+// gRPC's own lines. Its errors are mostly what one client suffered, hence no more than warnings.
+void LogForGrpc(gpr_log_func_args* line) {
+  const auto level =
+      line->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug;
+  spdlog::log(level, "grpc: {}", line->message);
+}
 
 std::unique_ptr<spdlog::formatter> JsonFormatter(uint32_t shard) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
@@ -58,6 +66,7 @@ void SetUpLog(const std::string& level, const std::string& format, uint32_t shar
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
+  gpr_set_log_function(LogForGrpc);
 }
 
 }  // namespace hotrow

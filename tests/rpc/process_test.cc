@@ -1,0 +1,202 @@
+// The real program: what it prints, the addresses that it picks, how it ends.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/rpc/temporary_directory.h"
+#include "tests/rpc/test_server.h"
+
+namespace hotrow::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+// hotrow-server with its stderr in a file of the directory.
+class Process {
+ public:
+  Process(const TemporaryDirectory& directory, std::vector<std::string> arguments) {
+    const std::string log = directory.File("stderr");
+    arguments.insert(arguments.begin(), HOTROW_SERVER_BINARY);
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    pid_ = vfork();
+    if (pid_ == 0) {
+      const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+      dup2(file, STDERR_FILENO);
+      execv(pointers[0], pointers.data());
+      _exit(127);
+    }
+  }
+  ~Process() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int number) const { kill(pid_, number); }
+  // The exit code, -1 when it did not end in time or by itself.
+  int Wait() {
+    const auto limit = steady_clock::now() + kTestTimeout;
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (steady_clock::now() > limit) return -1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// The ready file's content, once it is there.
+nlohmann::json WaitReady(const TemporaryDirectory& directory) {
+  const auto limit = steady_clock::now() + kTestTimeout;
+  while (!std::filesystem::exists(directory.File("ready.json"))) {
+    if (steady_clock::now() > limit) {
+      ADD_FAILURE() << "not ready: " << directory.Read("stderr");
+      return {};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return nlohmann::json::parse(directory.Read("ready.json"));
+}
+
+std::vector<std::string> Serving(const TemporaryDirectory& directory) {
+  return {"--listen",           "127.0.0.1:0", "--ready-file", directory.File("ready.json"),
+          "--tiers-hot-budget", "64MiB"};
+}
+
+size_t Lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+TEST(Program, TellsItsAddressesOnceItServes) {
+  TemporaryDirectory directory;
+  std::vector<std::string> arguments = Serving(directory);
+  arguments.insert(arguments.end(), {"--metrics", "127.0.0.1:0", "--unix", directory.File("s")});
+  directory.Write("ready.json", "{\"pid\": 1}");  // of an earlier life
+  Process process(directory, arguments);
+  nlohmann::json ready = WaitReady(directory);
+  const auto limit = steady_clock::now() + kTestTimeout;
+  while (ready["pid"] != process.pid() && steady_clock::now() < limit) ready = WaitReady(directory);
+  ASSERT_EQ(ready["pid"], process.pid());
+  EXPECT_EQ(ready["shard"], 0);
+  EXPECT_EQ(ready["unix"], directory.File("s"));
+  EXPECT_NE(ready["version"], "");
+  for (const char* name : {"listen", "metrics"}) {
+    const std::string address = ready[name];
+    EXPECT_EQ(address.rfind("127.0.0.1:", 0), 0u);
+    EXPECT_NE(address, "127.0.0.1:0");
+  }
+  TestClient client(ready["listen"]);
+  client.CreateTable("t", 4);
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait(), 0);
+}
+
+TEST(Program, ASigtermWithOpenStreamsEndsCleanlyAndSoon) {
+  TemporaryDirectory directory;
+  Process process(directory, Serving(directory));
+  TestClient client(WaitReady(directory)["listen"].get<std::string>());
+  const uint32_t table = client.CreateTable("t", 64);
+  constexpr int kStreams = 4;
+  std::vector<std::thread> streams;
+  std::atomic<int> running{0};
+  std::array<grpc::Status, kStreams> endings;
+  std::array<uint64_t, kStreams> unanswered{};
+  for (int i = 0; i < kStreams; ++i) {
+    streams.emplace_back([&, i] {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      auto stream = client.parameters().Pull(&context);
+      v1::PullResponse response;
+      uint64_t id = 0;
+      while (stream->Write(PullOf(++id, table, std::vector<uint64_t>(100, id)))) {
+        if (!stream->Read(&response)) {
+          ++unanswered[i];
+          break;
+        }
+        if (id == 5) ++running;
+      }
+      endings[i] = stream->Finish();
+    });
+  }
+  while (running.load() < kStreams) std::this_thread::yield();
+  const auto start = steady_clock::now();
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(8));
+  for (std::thread& stream : streams) stream.join();
+  for (const grpc::Status& ending : endings) {
+    EXPECT_EQ(ending.error_code(), grpc::StatusCode::UNAVAILABLE) << ending.error_message();
+  }
+}
+
+TEST(Program, LogsAreOneJsonObjectPerLine) {
+  TemporaryDirectory directory;
+  std::vector<std::string> arguments = Serving(directory);
+  arguments.insert(arguments.end(), {"--data-dir", directory.File("a\"b")});
+  Process process(directory, arguments);
+  WaitReady(directory);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  std::stringstream log(directory.Read("stderr"));
+  std::string line;
+  int lines = 0;
+  for (; std::getline(log, line); ++lines) {
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(entry.is_object()) << line;
+    EXPECT_EQ(entry["shard"], 0);
+    EXPECT_EQ(entry["ts"].get<std::string>().size(), strlen("2026-01-01T00:00:00.000Z"));
+  }
+  EXPECT_GE(lines, 3);
+  EXPECT_NE(log.str().find("in memory only"), std::string::npos);
+}
+
+TEST(Program, BadConfigurationExitsWithTwoAndOneLine) {
+  TemporaryDirectory directory;
+  Process process(directory, {"--listen", "0.0.0.0:0"});
+  EXPECT_EQ(process.Wait(), 2);
+  EXPECT_EQ(Lines(directory.Read("stderr")), 1u) << directory.Read("stderr");
+}
+
+TEST(Program, ASecondProcessOnADirectoryExitsWithTwo) {
+  TemporaryDirectory directory;
+  std::vector<std::string> arguments = Serving(directory);
+  arguments.insert(arguments.end(), {"--data-dir", directory.File("data")});
+  Process first(directory, arguments);
+  WaitReady(directory);
+  TemporaryDirectory other;
+  std::vector<std::string> same = Serving(other);
+  same.insert(same.end(), {"--data-dir", directory.File("data")});
+  Process second(other, same);
+  EXPECT_EQ(second.Wait(), 2);
+  EXPECT_NE(other.Read("stderr").find("process " + std::to_string(first.pid())), std::string::npos)
+      << other.Read("stderr");
+}
+
+TEST(Program, AnAddressInUseExitsWithOne) {
+  TemporaryDirectory directory;
+  TestServer server;
+  Process process(directory, {"--listen", server.rpc->listen_address()});
+  EXPECT_EQ(process.Wait(), 1);
+  EXPECT_NE(directory.Read("stderr").find("hotrow-server: cannot listen on"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hotrow::testing
