@@ -16,7 +16,7 @@ namespace {
 // Keys between two stages of a probe, and rows between prefetch and copy: see
 // bench/row_store_bench.
 constexpr int kProbeDistance = 12;
-constexpr int kCopyDistance = 12;
+constexpr int kCopyDistance = 8;
 
 Result Validate(const RowStoreOptions& options) {
   const RowLayout& layout = options.layout;
