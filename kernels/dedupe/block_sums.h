@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "kernels/space/independent_loop.h"
@@ -36,9 +35,6 @@ class BlockSums {
   // Completes the sums; a target without addends gets zeros.
   void Finish();
 
-  // Hints that Add(target, ...) follows soon.
-  void Prefetch(int32_t target) const;
-
  private:
   // Block for the addend number `seen` >= kSumBlock of a target.
   float* LaterBlock(int32_t target, int32_t seen);
@@ -50,10 +46,6 @@ class BlockSums {
   std::vector<float> blocks_;         // (blocks, dim) current block of targets with several
   int32_t block_count_ = 0;
 };
-
-inline void BlockSums::Prefetch(int32_t target) const {
-  __builtin_prefetch(sums_ + target * dim_, 1);
-}
 
 template <typename Row>
 inline void BlockSums::Add(int32_t target, const Row& row) {

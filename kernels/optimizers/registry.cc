@@ -7,20 +7,15 @@
 #include "kernels/optimizers/row_optimizer.h"
 #include "kernels/optimizers/rowwise_adagrad.h"
 #include "kernels/optimizers/sgd.h"
+#include "kernels/space/prefetch.h"
 #include "kernels/space/tile.h"
 
 namespace hotrow {
 namespace {
 
-constexpr int64_t kCacheLine = 64;
-
 // Bytes of records requested ahead of the row in work; a few kilobytes hide the latency of memory
 // without pushing each other out of the first cache level (bench/kernel_bench.cc).
 constexpr int64_t kAheadBytes = 4096;
-
-void PrefetchForUpdate(const std::byte* record, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(record + at, 1);
-}
 
 template <typename Rule>
 void ApplyRule(const Rule& rule, const RowLayout& layout, std::span<std::byte* const> records,
@@ -30,10 +25,10 @@ void ApplyRule(const Rule& rule, const RowLayout& layout, std::span<std::byte* c
       static_cast<size_t>(std::clamp<int64_t>(kAheadBytes / layout.row_bytes, 1, 16));
   const int64_t used_bytes = layout.meta_offset;
   for (size_t i = 0; i < std::min(ahead, records.size()); ++i) {
-    PrefetchForUpdate(records[i], used_bytes);
+    PrefetchToWrite(records[i], used_bytes);
   }
   for (size_t i = 0; i < records.size(); ++i) {
-    if (i + ahead < records.size()) PrefetchForUpdate(records[i + ahead], used_bytes);
+    if (i + ahead < records.size()) PrefetchToWrite(records[i + ahead], used_bytes);
     rule(tile, {layout.dim, layout.weights(records[i]), layout.state(records[i]), gradients[i]});
   }
 }

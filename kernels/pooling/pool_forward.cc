@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/base/check.h"
 #include "kernels/pooling/column_chunks.h"
 #include "kernels/pooling/pooling.h"
+#include "kernels/space/prefetch.h"
 
 namespace hotrow {
 namespace {
@@ -11,7 +13,10 @@ namespace {
 // the hardware follows a longer row by itself (bench/kernel_bench.cc).
 constexpr int64_t kAhead = 16;
 constexpr int64_t kAheadBytes = 512;
-constexpr int64_t kCacheLine = 64;
+
+// Eight columns at once. Comparison gives all ones where it holds.
+using Floats8 [[gnu::vector_size(32)]] = float;
+using Ints8 [[gnu::vector_size(32)]] = int32_t;
 
 // One bag: occurrences begin .. end-1.
 struct Bag {
@@ -26,14 +31,12 @@ class Pool {
         weights_(bags.weights.empty() ? nullptr : bags.weights.data()),
         rows_(rows.rows.data()),
         dim_(rows.dim),
-        n_(static_cast<int64_t>(bags.positions.size())) {}
+        n_(static_cast<int64_t>(bags.positions.size())),
+        ahead_bytes_(std::min(dim_ * int64_t{4}, kAheadBytes)) {}
 
-  void PrefetchBag(Bag ahead) const {
-    const int64_t bytes = std::min<int64_t>(dim_ * 4, kAheadBytes);
-    for (int64_t i = ahead.begin; i < std::min(ahead.end, n_); ++i) {
-      if (positions_[i] == kSkippedPosition) continue;
-      const auto* row = reinterpret_cast<const std::byte*>(rows_[positions_[i]]);
-      for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at);
+  HOTROW_PREFETCH_INLINE void Prefetch(int64_t i) const {
+    if (i < n_ && positions_[i] != kSkippedPosition) {
+      PrefetchToRead(rows_[positions_[i]], ahead_bytes_);
     }
   }
 
@@ -49,18 +52,29 @@ class Pool {
 
   void Max(Bag bag, float* out, int32_t* argmax) const {
     ForEachColumnChunk(dim_, [&](auto width, int64_t column) {
-      MaxChunk<width>(bag, column, out + column, argmax + column);
+      if constexpr (width == 1) {
+        MaxChunk<float, int32_t, 1>(bag, column, out + column, argmax + column);
+      } else {
+        MaxChunk<Floats8, Ints8, width / 8>(bag, column, out + column, argmax + column);
+      }
     });
   }
 
  private:
+  // The row of occurrence i from `column` on, or null where it is skipped. The walk over a bag's
+  // first columns requests whole rows ahead.
+  ConstRowPointer RowAt(int64_t i, int64_t column) const {
+    if (column == 0) Prefetch(i + kAhead);
+    return positions_[i] == kSkippedPosition ? nullptr : rows_[positions_[i]] + column;
+  }
+
   template <int kWidth, bool kWeighted>
   int64_t SumChunk(Bag bag, int64_t column, float* out) const {
     float sum[kWidth] = {};
     int64_t counted = 0;
     for (int64_t i = bag.begin; i < bag.end; ++i) {
-      if (positions_[i] == kSkippedPosition) continue;
-      const ConstRowPointer row = rows_[positions_[i]] + column;
+      const ConstRowPointer row = RowAt(i, column);
+      if (row == nullptr) continue;
       ++counted;
       for (int c = 0; c < kWidth; ++c) {
         sum[c] += kWeighted ? weights_[i] * row[c].value : row[c].value;
@@ -70,25 +84,30 @@ class Pool {
     return counted;
   }
 
-  template <int kWidth>
+  // The columns of a chunk in groups of `Float`s, each group compared at once.
+  template <typename Float, typename Int, int kGroups>
   void MaxChunk(Bag bag, int64_t column, float* out, int32_t* argmax) const {
-    float best[kWidth] = {};
-    int32_t winner[kWidth];
-    std::fill_n(winner, kWidth, -1);
+    constexpr int kLanes = sizeof(Float) / sizeof(float);
+    Float best[kGroups] = {};
+    Int winner[kGroups];
+    for (Int& group : winner) group = Int{} - 1;
+    bool is_first = true;
     for (int64_t i = bag.begin; i < bag.end; ++i) {
-      if (positions_[i] == kSkippedPosition) continue;
-      const ConstRowPointer row = rows_[positions_[i]] + column;
-      const auto occurrence = static_cast<int32_t>(i);
-      for (int c = 0; c < kWidth; ++c) {
-        const float value = row[c].value;
-        const bool is_first = winner[c] < 0;
-        const bool beats = (value > best[c]) | ((value != value) & (best[c] == best[c]));
-        best[c] = is_first | beats ? value : best[c];
-        winner[c] = is_first | beats ? occurrence : winner[c];
+      const ConstRowPointer row = RowAt(i, column);
+      if (row == nullptr) continue;
+      const Int occurrence = Int{} + static_cast<int32_t>(i);
+      for (int g = 0; g < kGroups; ++g) {
+        Float value;
+        std::memcpy(&value, row + g * kLanes, sizeof(value));
+        // Greater, or the first NaN.
+        const Int beats = (value > best[g]) | ((value != value) & (best[g] == best[g]));
+        best[g] = is_first ? value : (beats ? value : best[g]);
+        winner[g] = is_first ? occurrence : (beats ? occurrence : winner[g]);
       }
+      is_first = false;
     }
-    std::copy_n(best, kWidth, out);
-    std::copy_n(winner, kWidth, argmax);
+    std::memcpy(out, best, sizeof(best));
+    std::memcpy(argmax, winner, sizeof(winner));
   }
 
   const int32_t* positions_;
@@ -96,6 +115,7 @@ class Pool {
   const ConstRowPointer* rows_;
   int64_t dim_;
   int64_t n_;
+  int64_t ahead_bytes_;
 };
 
 }  // namespace
@@ -110,10 +130,9 @@ void PoolForward(const BagsView& bags, const ConstRowsView& rows, float* out,
   HOTROW_CHECK(bags.weights.empty() ||
                (bags.mode == PoolingMode::kSum && bags.weights.size() == bags.positions.size()));
   const Pool pool(bags, rows);
-  pool.PrefetchBag({0, kAhead});
+  for (int64_t i = 0; i < kAhead; ++i) pool.Prefetch(i);
   for (int64_t b = 0; b < bag_count; ++b) {
     const Bag bag{bags.offsets[static_cast<size_t>(b)], bags.offsets[static_cast<size_t>(b) + 1]};
-    pool.PrefetchBag({bag.begin + kAhead, bag.end + kAhead});
     float* bag_out = out + b * dim;
     if (bags.mode == PoolingMode::kMax) {
       pool.Max(bag, bag_out, argmax.data() + b * dim);
