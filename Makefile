@@ -34,7 +34,6 @@ bench: build ## the short benchmark set: table and plot
 
 test-asan: packages venv ## every test under AddressSanitizer and UBSan
 	@scripts/build.sh asan
-	@scripts/install_python.sh address,undefined
 	@scripts/run_tests.sh asan
 
 test-tsan: packages ## C++ tests under ThreadSanitizer

@@ -7,6 +7,6 @@ shift
 tree=$build/$preset
 # ninja configures again by itself when a CMake file changes, but not for another preset or clone.
 if [ ! -e "$tree/build.ninja" ] || [ CMakePresets.json -nt "$tree/build.ninja" ]; then
-  cmake --preset "$preset" -S "$root" -B "$tree"
+  cmake --preset "$preset" -S "$root" -B "$tree" "-DPython_EXECUTABLE=$venv/bin/python"
 fi
 cmake --build "$tree" ${1:+--target "$@"}
