@@ -130,20 +130,18 @@ TEST(Refusal, UnknownOperations) {
   }
 }
 
+// 256 sub-pushes of 128 tables of 2^31 keys of 2^18 bytes are 2^64 bytes: nothing, in 64 bits.
 TEST(Refusal, PushSizesThatOverflow) {
   v1::PushRequest proto = OneRow();
-  v1::SubPushTable* table = proto.mutable_sub_pushes(0)->mutable_tables(0);
-  // 2^32-1 keys of 2^16 floats, in every table of every sub-push: beyond 64 bits without care.
-  table->set_key_count(UINT32_MAX);
-  table->set_dim(kMaxDim);
-  for (uint32_t i = 1; i < kMaxTablesPerMessage; ++i) {
-    v1::SubPushTable* other = proto.mutable_sub_pushes(0)->add_tables();
-    *other = proto.sub_pushes(0).tables(0);
-    other->set_table_id(i + 1);
+  v1::SubPush huge;
+  huge.set_operation(v1::OPERATION_PUSH);
+  for (uint32_t i = 0; i < 128; ++i) {
+    v1::SubPushTable* table = huge.add_tables();
+    table->set_table_id(i);
+    table->set_key_count(1U << 31);
+    table->set_dim(65534);
   }
-  for (int i = 1; i < kMaxSubPushesPerMessage; ++i) {
-    *proto.add_sub_pushes() = proto.sub_pushes(0);
-  }
+  for (int i = 0; i < 256; ++i) *proto.add_sub_pushes() = huge;
   ExpectRefused(Push(proto), "PushRequest.payload");
 }
 
