@@ -4,11 +4,16 @@
 #include "kernels/base/check.h"
 #include "kernels/dedupe/block_sums.h"
 #include "kernels/pooling/pooling.h"
+#include "kernels/space/prefetch.h"
 #include "kernels/space/row_reduction.h"
 #include "kernels/space/tile.h"
 
 namespace hotrow {
 namespace {
+
+// Occurrences whose rows are requested ahead, and how many bytes of each.
+constexpr int64_t kAhead = 16;
+constexpr int64_t kAheadBytes = 512;
 
 // What one bag gives to each of its occurrences.
 class BagGradients {
@@ -110,14 +115,19 @@ void PoolBackwardWeights(const BagsView& bags, const PoolGradient& gradient,
                          const ConstRowsView& rows, float* weight_gradients) {
   HOTROW_CHECK(bags.mode == PoolingMode::kSum);
   const HostTile<32> tile;
+  const auto n = static_cast<int64_t>(bags.positions.size());
+  const int32_t* positions = bags.positions.data();
+  const int64_t ahead_bytes = std::min<int64_t>(gradient.dim * 4, kAheadBytes);
   for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
     const float* from = gradient.out_gradient + static_cast<int64_t>(b) * gradient.dim;
     for (int64_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) {
-      const int32_t position = bags.positions[static_cast<size_t>(i)];
+      if (i + kAhead < n && positions[i + kAhead] != kSkippedPosition) {
+        PrefetchToRead(rows.rows[static_cast<size_t>(positions[i + kAhead])], ahead_bytes);
+      }
       weight_gradients[i] =
-          position == kSkippedPosition
+          positions[i] == kSkippedPosition
               ? 0.0F
-              : DotProduct(tile, gradient.dim, rows.rows[static_cast<size_t>(position)], from);
+              : DotProduct(tile, gradient.dim, rows.rows[static_cast<size_t>(positions[i])], from);
     }
   }
 }
