@@ -1,0 +1,111 @@
+// What happens when room ends: known keys are served, new ones are refused and named.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/server/shard_harness.h"
+#include "tests/server/test_values.h"
+
+namespace hotrow::test {
+namespace {
+
+constexpr uint32_t kDim = 16;
+
+// A shard whose budget is used up by rows of table "t".
+class FullShard : public testing::Test {
+ protected:
+  FullShard() {
+    for (uint64_t salt = 0; refused_.empty(); ++salt) {
+      const auto keys = MixedKeys(500, salt);
+      TablePart part = one_.Part(keys, MixedRows(keys, kDim));
+      for (const auto& [partition, share] : ByPartition(part, one_.map(), salt_)) {
+        const auto sub_push =
+            Freeze(partition, ++next_[partition], wire::Operation::kPush, {share});
+        Note(sub_push, share, one_.Send(sub_push));
+      }
+      if (salt > 1000) ADD_FAILURE() << "the budget never ended";
+      if (salt > 1000) return;
+    }
+  }
+
+  void Note(const FrozenSubPush& sub_push, const TablePart& share,
+            const wire::SubPushResult& result) {
+    ASSERT_EQ(result.outcome, wire::Outcome::kApplied);
+    ASSERT_EQ(result.counts[0].rows_created + result.counts[0].rows_refused, share.keys.size());
+    ASSERT_EQ(result.counts[0].rows_refused, result.refused_keys.size());
+    const std::set<Key> refused(result.refused_keys.begin(), result.refused_keys.end());
+    for (const Key key : share.keys) (refused.contains(key) ? refused_ : stored_).push_back(key);
+    if (refused.empty()) {
+      EXPECT_TRUE(result.error.ok());
+      return;
+    }
+    EXPECT_EQ(result.error.kind, wire::ErrorKind::kCapacityFull);
+    EXPECT_EQ(result.error.table, "t");
+    last_refusal_ = sub_push;
+    last_answer_ = result;
+  }
+
+  OneTable one_{SgdSchema("t", kDim), {.memory_budget_bytes = 1 << 20}};
+  const uint64_t salt_ = wire::TableSalt("t");
+  std::map<uint32_t, uint64_t> next_;
+  std::vector<Key> stored_;
+  std::vector<Key> refused_;
+  FrozenSubPush last_refusal_;
+  wire::SubPushResult last_answer_;
+};
+
+TEST_F(FullShard, StoresExactlyTheKeysThatItDidNotRefuse) {
+  EXPECT_EQ(one_.Stats().rows(), stored_.size());
+  EXPECT_EQ(one_.Stats().rows_refused(), refused_.size());
+  EXPECT_LE(one_.Stats().allocated_bytes(), 1U << 20);
+  for (const Key key : stored_) ASSERT_EQ(one_.Pull({key})[1], 0.0F - MixedValue(key, 1));
+  for (const Key key : refused_) ASSERT_EQ(one_.Pull({key})[1], 0.0F);
+}
+
+TEST_F(FullShard, ServesKnownKeysOfASubPushThatAlsoHasNewOnes) {
+  const uint32_t partition = last_refusal_.header.partition;
+  std::vector<Key> keys;
+  for (const Key key : stored_) {
+    if (one_.map().PartitionOf(key, salt_) == partition) keys.push_back(key);
+  }
+  ASSERT_FALSE(keys.empty());
+  const size_t known = keys.size();
+  keys.insert(keys.begin() + 1, last_answer_.refused_keys[0]);
+  const auto sub_push = Freeze(partition, ++next_[partition], wire::Operation::kPush,
+                               {one_.Part(keys, MixedRows(keys, kDim, 5))});
+  const auto result = one_.Send(sub_push);
+  EXPECT_EQ(result.outcome, wire::Outcome::kApplied);
+  EXPECT_EQ(result.error.kind, wire::ErrorKind::kCapacityFull);
+  EXPECT_EQ(result.counts[0].rows_updated, known);
+  EXPECT_EQ(result.refused_keys, std::vector<Key>{last_answer_.refused_keys[0]});
+  for (const Key key : {keys[0], keys.back()}) {
+    EXPECT_EQ(one_.Pull({key})[1], 0.0F - MixedValue(key, 1) - MixedValue(key, 1, 5));
+  }
+}
+
+TEST_F(FullShard, AnswersARetryWithTheSameRefusedKeys) {
+  const auto again = one_.Send(last_refusal_);
+  EXPECT_TRUE(again.duplicate);
+  EXPECT_EQ(again.outcome, wire::Outcome::kApplied);
+  EXPECT_EQ(again.error.kind, wire::ErrorKind::kCapacityFull);
+  EXPECT_EQ(again.refused_keys, last_answer_.refused_keys);
+}
+
+TEST_F(FullShard, CreatesRowsAgainAfterSomeWereRemoved) {
+  const Key refused = last_answer_.refused_keys[0];
+  std::map<uint32_t, std::vector<Key>> gone;
+  for (const Key key : stored_) gone[one_.map().PartitionOf(key, salt_)].push_back(key);
+  for (const auto& [partition, keys] : gone) {
+    one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kRemove,
+                     {{one_.table_id(), keys, {}, 0, 1, 0.0F}}));
+  }
+  EXPECT_EQ(one_.Stats().rows(), 0U);
+  const uint32_t partition = one_.map().PartitionOf(refused, salt_);
+  const auto result = one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kPush,
+                                       {one_.Part({refused}, MixedRows({refused}, kDim))}));
+  EXPECT_EQ(result.counts[0].rows_created, 1U);
+}
+
+}  // namespace
+}  // namespace hotrow::test
