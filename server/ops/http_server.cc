@@ -3,13 +3,18 @@
 #include <civetweb.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "server/ops/address.h"
 
 namespace hotrow {
 namespace {
+
+constexpr std::chrono::milliseconds kKnockPeriod(10);
 
 const char* ReasonOf(int code) {
   switch (code) {
@@ -39,9 +44,7 @@ struct HttpServer::Impl {
   std::string address;
   mg_context* context = nullptr;
 
-  ~Impl() {
-    if (context != nullptr) mg_stop(context);
-  }
+  ~Impl();
 
   HttpPage PageFor(const mg_request_info& request) const {
     if (std::strcmp(request.request_method, "GET") != 0) {
@@ -60,6 +63,26 @@ struct HttpServer::Impl {
     return 1;  // handled
   }
 };
+
+HttpServer::Impl::~Impl() {
+  if (context == nullptr) return;
+  // The library looks for the end only when a client comes or two seconds have passed, so be that
+  // client until it has ended.
+  std::atomic<bool> stopped{false};
+  std::thread stopper([this, &stopped] {
+    mg_stop(context);
+    stopped.store(true);
+  });
+  const absl::StatusOr<Address> own = ParseAddress(address);
+  while (!stopped.load()) {
+    if (own.ok()) {
+      char error[256];  // the library complains when it has to cut its reason
+      mg_close_connection(mg_connect_client(own->host.c_str(), own->port, 0, error, sizeof(error)));
+    }
+    std::this_thread::sleep_for(kKnockPeriod);
+  }
+  stopper.join();
+}
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;

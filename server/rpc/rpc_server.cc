@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kMaxWaitingAdminCalls = 256;
 constexpr std::chrono::seconds kAliveWithin(10);
+constexpr std::chrono::milliseconds kHangUp(50);
 constexpr const char* kLiveService = "live";
 constexpr const char* kReadyServices[] = {"", "ready", "hotrow.v1.ParameterService",
                                           "hotrow.v1.AdminService"};
@@ -159,10 +160,9 @@ void RpcServer::Shutdown(Deadline deadline) {
       wire::ToGrpcStatus(wire::ToStatus({.kind = wire::ErrorKind::kUnavailable,
                                          .message = "the shard is shutting down",
                                          .hint = "connect again when it is back"}));
-  for (const auto& call : registry.Calls()) call->EndWith(stopping);
-  const auto left = deadline - std::chrono::steady_clock::now();
-  impl_->server->Shutdown(std::chrono::system_clock::now() +
-                          std::chrono::duration_cast<std::chrono::system_clock::duration>(left));
+  registry.EndAll(stopping, deadline);
+  // What is open now is cut: idle clients need not hang up first.
+  impl_->server->Shutdown(std::chrono::system_clock::now() + kHangUp);
   impl_->pool.Stop();
   registry.Close();
   impl_->loops->Stop();

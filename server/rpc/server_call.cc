@@ -7,15 +7,35 @@
 namespace hotrow {
 
 bool CallRegistry::Add(const std::shared_ptr<ServerCall>& call) {
-  MutexLock lock(mutex_);
-  if (closed_) return false;
-  calls_.emplace(call.get(), call);
+  std::optional<grpc::Status> ending;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return false;
+    calls_.emplace(call.get(), call);
+    ending = ending_;
+  }
+  if (ending.has_value()) call->EndWith(*ending);
   return true;
 }
 
 void CallRegistry::Remove(const ServerCall* call) {
+  {
+    MutexLock lock(mutex_);
+    calls_.erase(call);
+  }
+  removed_.NotifyAll();
+}
+
+void CallRegistry::EndAll(const grpc::Status& status,
+                          std::chrono::steady_clock::time_point deadline) {
+  {
+    MutexLock lock(mutex_);
+    ending_ = status;
+  }
+  for (const auto& call : Calls()) call->EndWith(status);
   MutexLock lock(mutex_);
-  calls_.erase(call);
+  while (!calls_.empty() && removed_.WaitUntil(mutex_, deadline)) {
+  }
 }
 
 std::vector<std::shared_ptr<ServerCall>> CallRegistry::Calls() {
@@ -34,11 +54,6 @@ void CallRegistry::Close() {
     closed_ = true;
   }
   for (const auto& call : Calls()) call->Close();
-}
-
-bool CallRegistry::closed() {
-  MutexLock lock(mutex_);
-  return closed_;
 }
 
 ServerCall::ServerCall(std::shared_ptr<CallRegistry> registry, grpc::ServerCompletionQueue* queue)

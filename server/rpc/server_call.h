@@ -14,6 +14,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -31,14 +32,19 @@ class CallRegistry {
   // False once closed: the call must not start anything.
   bool Add(const std::shared_ptr<ServerCall>& call);
   void Remove(const ServerCall* call);
-  // Calls that are accepted and not destroyed.
-  std::vector<std::shared_ptr<ServerCall>> Calls();
+  // Ends every call, and those that come later, with `status`. Returns when none is left, or at the
+  // deadline.
+  void EndAll(const grpc::Status& status, std::chrono::steady_clock::time_point deadline);
   // Closes every call and refuses new ones from now on.
   void Close();
-  bool closed();
 
  private:
+  // Calls that are accepted and not destroyed.
+  std::vector<std::shared_ptr<ServerCall>> Calls();
+
   Mutex mutex_;
+  CondVar removed_;
+  std::optional<grpc::Status> ending_ HOTROW_GUARDED_BY(mutex_);
   std::unordered_map<const ServerCall*, std::weak_ptr<ServerCall>> calls_ HOTROW_GUARDED_BY(mutex_);
   bool closed_ HOTROW_GUARDED_BY(mutex_) = false;
 };

@@ -65,17 +65,16 @@ class Process {
   pid_t pid_ = -1;
 };
 
-// The ready file's content, once it is there.
-nlohmann::json WaitReady(const TemporaryDirectory& directory) {
+// The ready file of this process, once it is there.
+nlohmann::json WaitReady(const TemporaryDirectory& directory, const Process& process) {
   const auto limit = steady_clock::now() + kTestTimeout;
-  while (!std::filesystem::exists(directory.File("ready.json"))) {
-    if (steady_clock::now() > limit) {
-      ADD_FAILURE() << "not ready: " << directory.Read("stderr");
-      return {};
-    }
+  while (steady_clock::now() < limit) {
+    const auto ready = nlohmann::json::parse(directory.Read("ready.json"), nullptr, false);
+    if (ready.is_object() && ready.value("pid", 0) == process.pid()) return ready;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return nlohmann::json::parse(directory.Read("ready.json"));
+  ADD_FAILURE() << "not ready: " << directory.Read("stderr");
+  return {};
 }
 
 std::vector<std::string> Serving(const TemporaryDirectory& directory) {
@@ -91,10 +90,7 @@ TEST(Program, TellsItsAddressesOnceItServes) {
   arguments.insert(arguments.end(), {"--metrics", "127.0.0.1:0", "--unix", directory.File("s")});
   directory.Write("ready.json", "{\"pid\": 1}");  // of an earlier life
   Process process(directory, arguments);
-  nlohmann::json ready = WaitReady(directory);
-  const auto limit = steady_clock::now() + kTestTimeout;
-  while (ready["pid"] != process.pid() && steady_clock::now() < limit) ready = WaitReady(directory);
-  ASSERT_EQ(ready["pid"], process.pid());
+  const nlohmann::json ready = WaitReady(directory, process);
   EXPECT_EQ(ready["shard"], 0);
   EXPECT_EQ(ready["unix"], directory.File("s"));
   EXPECT_NE(ready["version"], "");
@@ -112,7 +108,7 @@ TEST(Program, TellsItsAddressesOnceItServes) {
 TEST(Program, ASigtermWithOpenStreamsEndsCleanlyAndSoon) {
   TemporaryDirectory directory;
   Process process(directory, Serving(directory));
-  TestClient client(WaitReady(directory)["listen"].get<std::string>());
+  TestClient client(WaitReady(directory, process)["listen"].get<std::string>());
   const uint32_t table = client.CreateTable("t", 64);
   constexpr int kStreams = 4;
   std::vector<std::thread> streams;
@@ -152,7 +148,7 @@ TEST(Program, LogsAreOneJsonObjectPerLine) {
   std::vector<std::string> arguments = Serving(directory);
   arguments.insert(arguments.end(), {"--data-dir", directory.File("a\"b")});
   Process process(directory, arguments);
-  WaitReady(directory);
+  WaitReady(directory, process);
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait(), 0);
   std::stringstream log(directory.Read("stderr"));
@@ -180,7 +176,7 @@ TEST(Program, ASecondProcessOnADirectoryExitsWithTwo) {
   std::vector<std::string> arguments = Serving(directory);
   arguments.insert(arguments.end(), {"--data-dir", directory.File("data")});
   Process first(directory, arguments);
-  WaitReady(directory);
+  WaitReady(directory, first);
   TemporaryDirectory other;
   std::vector<std::string> same = Serving(other);
   same.insert(same.end(), {"--data-dir", directory.File("data")});
