@@ -42,7 +42,7 @@ HOTROW_HOST_DEVICE inline double CentredProbability(uint64_t bits) {
 HOTROW_HOST_DEVICE inline double NormalQuantile(double q) {
   const double distance = q < 0.0 ? -q : q;
   if (distance <= kNormalCentre) return NormalQuantileCentre(q);
-  const double tail = NormalQuantileTail(0.5 - distance);
+  const double tail = NormalQuantileOfRoot(NormalTailRoot(0.5 - distance));
   return q < 0.0 ? -tail : tail;
 }
 

@@ -59,15 +59,26 @@ void FillConstant(float value, const RowsView& rows) {
   }
 }
 
-// The same values as NormalQuantile column by column: the centre's formula for all of them, which
-// vectorises, then the tails (15 %) over it.
+// The same values as NormalQuantile column by column, in loops that vectorise: the centre's formula
+// for all of them, then the tails (15 %) gathered, transformed and put back.
 void DrawNormal(double mean, double deviation, const uint64_t* bits, int64_t size, RowPointer out) {
   double q[kBlock];
   double z[kBlock];
+  double tail[kBlock];
+  int32_t column[kBlock];
   for (int64_t c = 0; c < size; ++c) q[c] = CentredProbability(bits[c]);
   for (int64_t c = 0; c < size; ++c) z[c] = NormalQuantileCentre(q[c]);
-  for (int64_t c = 0; c < size; ++c) {
-    if (std::abs(q[c]) > kNormalCentre) z[c] = NormalQuantile(q[c]);
+  int32_t tails = 0;
+  for (int32_t c = 0; c < size; ++c) {
+    tail[tails] = 0.5 - std::abs(q[c]);
+    column[tails] = c;
+    tails += std::abs(q[c]) > kNormalCentre ? 1 : 0;
+  }
+  for (int32_t t = 0; t < tails; ++t) tail[t] = NormalTailRoot(tail[t]);
+  for (int32_t t = 0; t < tails; ++t) {
+    const double r = tail[t];
+    const double distance = NormalQuantileOfRoot(r);
+    z[column[t]] = q[column[t]] < 0.0 ? -distance : distance;
   }
   for (int64_t c = 0; c < size; ++c) out[c] = static_cast<float>(mean + deviation * z[c]);
 }

@@ -41,19 +41,17 @@ HOTROW_HOST_DEVICE inline double NaturalLog(double x) {
   constexpr double kLn2Low = 1.90821492927058770002e-10;
   uint64_t bits;
   std::memcpy(&bits, &x, sizeof(bits));
-  int exponent = static_cast<int>(bits >> 52) - 1023;
+  const int exponent = static_cast<int>(bits >> 52) - 1023;
   bits = (bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL;
-  double m;
-  std::memcpy(&m, &bits, sizeof(m));
-  if (m > kSqrt2) {
-    m *= 0.5;
-    ++exponent;
-  }
+  double mantissa;  // in [1, 2)
+  std::memcpy(&mantissa, &bits, sizeof(mantissa));
+  const bool is_high = mantissa > kSqrt2;
+  const double m = is_high ? mantissa * 0.5 : mantissa;
+  const double e = is_high ? exponent + 1.0 : exponent;
   const double s = (m - 1.0) / (m + 1.0);
   const double s2 = s * s;
   double series = 1.0 / 25.0;
   for (int odd = 23; odd >= 1; odd -= 2) series = series * s2 + 1.0 / odd;
-  const double e = exponent;
   return e * kLn2High + (e * kLn2Low + 2.0 * s * series);
 }
 
@@ -71,8 +69,11 @@ HOTROW_HOST_DEVICE inline double NormalQuantileCentre(double q) {
   return q * kNumerator(r) / kDenominator(r);
 }
 
-// Minus the quantile at p, 0 < p < 0.5 - kNormalCentre: how far out the lower tail's point lies.
-HOTROW_HOST_DEVICE inline double NormalQuantileTail(double p) {
+// What the tails' formulas are functions of: sqrt(-log p), 0 < p < 0.5 - kNormalCentre.
+HOTROW_HOST_DEVICE inline double NormalTailRoot(double p) { return std::sqrt(-NaturalLog(p)); }
+
+// Minus the quantile at p, by r = NormalTailRoot(p): how far out the lower tail's point lies.
+HOTROW_HOST_DEVICE inline double NormalQuantileOfRoot(double r) {
   constexpr Polynomial7 kNearNumerator{{1.42343711074968357734e0, 4.63033784615654529590e0,
                                         5.76949722146069140550e0, 3.64784832476320460504e0,
                                         1.27045825245236838258e0, 2.41780725177450611770e-1,
@@ -89,7 +90,6 @@ HOTROW_HOST_DEVICE inline double NormalQuantileTail(double p) {
                                          1.48753612908506148525e-2, 7.86869131145613259100e-4,
                                          1.84631831751005468180e-5, 1.42151175831644588870e-7,
                                          2.04426310338993978564e-15}};
-  const double r = std::sqrt(-NaturalLog(p));
   if (r <= 5.0) return kNearNumerator(r - 1.6) / kNearDenominator(r - 1.6);
   return kFarNumerator(r - 5.0) / kFarDenominator(r - 5.0);
 }
