@@ -88,10 +88,7 @@ TEST(StatusCodec, GrpcsOwnErrorsNeedNoDetail) {
   EXPECT_EQ(FromStatus(FromGrpcStatus(lost)).message, "connection refused");
   const grpc::Status damaged(grpc::INTERNAL, "m", "\xff\xff not an Error");
   EXPECT_EQ(FromStatus(FromGrpcStatus(damaged)).kind, ErrorKind::kInternal);
-  const grpc::Status strange(static_cast<grpc::StatusCode>(99), "m");
-  EXPECT_EQ(FromGrpcStatus(strange).code(), absl::StatusCode::kUnknown);
-  EXPECT_EQ(FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(-1), "m")).code(),
-            absl::StatusCode::kUnknown);
+  EXPECT_EQ(FromGrpcStatus(grpc::Status(grpc::DO_NOT_USE, "m")).code(), absl::StatusCode::kUnknown);
 }
 
 TEST(StatusCodec, AKindOfALaterVersionIsAnError) {
