@@ -64,9 +64,9 @@ def test_a_push_creates_rows_from_their_initial_value(make_table):
     table = make_table(2, initializer=hotrow.Normal(0, 1), seed=3)
     start = table.pull(EXTREMES)
     counts = table.push(EXTREMES, np.ones((6, 2), np.float32))
-    assert counts == hotrow.PushCounts(rows_updated=6, rows_created=6)
+    assert counts == hotrow.PushCounts(rows_updated=0, rows_created=6)
     assert np.array_equal(table.pull(EXTREMES), start - np.float32(1))
-    assert table.push(EXTREMES, np.ones((6, 2))).rows_created == 0
+    assert table.push(EXTREMES, np.ones((6, 2))) == hotrow.PushCounts(6, 0)
 
 
 def test_case_2_a_push_and_a_pull_without_keys(make_table):
@@ -280,7 +280,7 @@ def test_asynchronous_calls_give_the_same_results(make_table):
     table = make_table(3)
     keys = np.arange(100).reshape(20, 5)
     pushes = [table.push_async(keys, oracle.values_of(keys, 3)) for _ in range(4)]
-    assert [push.result(10).rows_updated for push in pushes] == [100] * 4
+    assert sorted(push.result(10).rows_updated for push in pushes) == [0, 100, 100, 100]
     pulls = [table.pull_async(keys) for _ in range(4)]
     expected = table.pull(keys)
     for pull in pulls:

@@ -91,7 +91,7 @@ def mix_key(keys: Any, table: str) -> Any:
         uint64 in the shape of `keys`; of the kind of `keys`.
     """
     given = as_keys(keys)
-    hashes = _native.mix_keys(given.words, table).reshape(given.shape)
+    hashes = _native.mix_keys(given.words, table).view(np.uint64).reshape(given.shape)
     if given.device is None:
         return hashes
     import torch

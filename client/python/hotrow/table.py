@@ -30,9 +30,9 @@ class PushCounts:
     Parameters
     ----------
     rows_updated : int
-        Rows that changed, new ones included.
+        Stored rows that changed.
     rows_created : int
-        Of them, rows that were not stored before.
+        Rows that were not stored before.
     """
 
     rows_updated: int

@@ -185,6 +185,8 @@ class EmbeddingBag(RemoteModule):
             raise InvalidArgument(f"offsets must be 1-D, not {offsets.dim()}-D")
         starts = offsets.detach().cpu().numpy().astype(np.int64)
         if self.include_last_offset:
+            if starts.size == 0:
+                raise InvalidArgument("with include_last_offset there must be an offset")
             return starts
         if starts.size == 0 and keys.words.size:
             raise InvalidArgument(f"offsets are empty but there are {keys.words.size} keys")

@@ -70,7 +70,7 @@ class SparseOptimizer(torch.optim.Optimizer):
             raise InvalidArgument("there is no module of hotrow.torch in the model")
         self._modules = list(tables.values())
         self.average_over_world = average_over_world
-        step = max(members[0].table.native.info().highest_step for members in self._modules)
+        step = max(members[0].table.stats()["highest_step"] for members in self._modules)
         groups = []
         for members in self._modules:
             table = members[0].table
