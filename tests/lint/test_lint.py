@@ -133,6 +133,11 @@ def test_every_check_has_a_planted_error():
         ("kernels/base/check.h", "std::abort();"),
         ("server/table/a.cc", "int confidence = fidelity;  // slabstone"),
         ("scripts/a.py", "time.sleep(1)"),
+        (
+            "tests/python/a.py",
+            "while not f():\n    assert clock() < deadline\n    time.sleep(0.01)",
+        ),
+        ("server/table/a.cc", "// A server has no room for now; try later."),
     ],
 )
 def test_what_only_looks_like_an_error_passes(plant, path, line):

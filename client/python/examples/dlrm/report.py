@@ -53,6 +53,7 @@ def draw(path: Path, runs: Sequence[tuple[str, Progress]], best_auc: float | Non
     auc_axes.legend()
     bars = speed_axes.bar([name for name, _ in runs], [run.samples_per_second for _, run in runs])
     speed_axes.bar_label(bars, fmt="{:,.0f}")
+    speed_axes.margins(y=0.1)
     speed_axes.set(title="training speed", ylabel="samples/s")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
