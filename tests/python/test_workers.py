@@ -32,7 +32,7 @@ def test_three_shards_and_four_workers_apply_every_push_once(clusters, connected
         subprocess.Popen([sys.executable, script, addresses, name, str(rank), str(STEPS)])
         for rank in range(WORKERS)
     ]
-    assert [worker.wait(120) for worker in workers] == [0] * WORKERS
+    assert [worker.wait(240) for worker in workers] == [0] * WORKERS
     rows = oracle.stored(table)
     counts = expected_counts()
     assert rows.keys() == counts.keys()
