@@ -124,8 +124,8 @@ void PullOperation::Start(DoneCallback done) {
     std::exchange(done_, nullptr)(absl::OkStatus());
     return;
   }
-  for (std::shared_ptr<Message>& message : messages) {
-    environment_.enqueue(message->shard(), std::move(message));
+  for (const std::shared_ptr<Message>& message : messages) {
+    environment_.enqueue(message->shard(), message);
   }
 }
 

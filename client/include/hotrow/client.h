@@ -38,24 +38,25 @@ using Key = uint64_t;
 enum class Access : uint8_t { kTrain, kInspect };
 
 struct ConnectOptions {
-  std::vector<std::string> addresses;  // HOST:PORT or unix:PATH, any one shard is enough
-  std::map<std::string, std::string> address_map;  // address in the shard map -> address to dial
-  std::chrono::milliseconds timeout{30000};        // of each call, and of Connect
-  std::string job;                                 // at most 128 bytes, may be empty
+  std::vector<std::string> addresses = {};  // HOST:PORT or unix:PATH, any one shard is enough
+  std::map<std::string, std::string> address_map =
+      {};                                    // address in the shard map -> address to dial
+  std::chrono::milliseconds timeout{30000};  // of each call, and of Connect
+  std::string job;                           // at most 128 bytes, may be empty
   Access access = Access::kTrain;
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
 
 struct PullOptions {
   bool read_only = false;  // evaluation: changes not even scores
-  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::chrono::milliseconds> timeout = {};
 };
 
 struct PushOptions {
-  std::optional<float> learning_rate;  // default: the table's optimizer
-  std::optional<uint64_t>
-      step;  // default: this client's pushes to the table, from the servers' highest
-  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<float> learning_rate = {};  // default: the table's optimizer
+  std::optional<uint64_t> step =
+      {};  // default: this client's pushes to the table, from the servers' highest
+  std::optional<std::chrono::milliseconds> timeout = {};
 };
 
 struct PushCounts {
@@ -174,14 +175,14 @@ struct TablePush {
   const Table* table = nullptr;
   std::span<const Key> keys;
   std::span<const float> gradients;  // (keys.size(), dim)
-  PushOptions options;
+  PushOptions options = {};
 };
 
 // A pull of several tables in one message per shard.
 struct TablePull {
   const Table* table = nullptr;
   std::span<const Key> keys;
-  std::optional<Key> skip;  // padding: not pulled
+  std::optional<Key> skip = {};  // padding: not pulled
 };
 
 class Client {

@@ -52,10 +52,10 @@ using InitializerSpec = std::variant<Zeros, Constant, Uniform, Normal>;
 enum class Durability : uint8_t { kMemory = 1, kProcess = 2, kDisk = 3 };
 
 struct TableSchema {
-  std::string name;  // [A-Za-z0-9_.:/-]{1,128}
-  int64_t dim = 0;   // 1 .. 65536
-  Optimizer optimizer;
-  InitializerSpec initializer;
+  std::string name = {};  // [A-Za-z0-9_.:/-]{1,128}
+  int64_t dim = 0;        // 1 .. 65536
+  Optimizer optimizer = Sgd{};
+  InitializerSpec initializer = Zeros{};
   uint64_t seed = 0;
   uint64_t num_embeddings = 0;  // 0: open table, any 64-bit key
   float gradient_bound = 1e15F;
