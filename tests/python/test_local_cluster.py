@@ -2,6 +2,9 @@
 
 import json
 import os
+import subprocess
+import sys
+import time
 import urllib.request
 
 import numpy as np
@@ -34,6 +37,19 @@ def test_the_same_directory_comes_back_under_the_same_addresses(tmp_path):
         assert (again.addresses, again.metrics_addresses) == addresses
     with pytest.raises(hotrow.InvalidArgument, match="2 shards"):
         LocalCluster(3, data_dir=tmp_path)
+
+
+def test_servers_end_with_a_process_that_crashes():
+    code = (
+        "import os, signal; from hotrow.testing import LocalCluster; c = LocalCluster();"
+        "print(c.pid(0), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True).stdout
+    deadline = time.monotonic() + 30
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.kill(int(printed), 0)
+            time.sleep(0.01)
 
 
 def test_a_temporary_folder_is_removed():

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Mapping
@@ -237,8 +238,14 @@ def find_server(server: str | os.PathLike[str] | None = None) -> Path:
 def _spawn(
     server: Path, config_file: Path, log: IO[bytes], environment: dict[str, str]
 ) -> subprocess.Popen[bytes]:
+    # A crash of this process runs no clean-up: let the kernel end the server then. It does so when
+    # the starting thread ends, so only the main thread can ask for it.
+    leash = (
+        shutil.which("setpriv") if threading.current_thread() is threading.main_thread() else None
+    )
+    command = [leash, "--pdeathsig", "KILL"] if leash else []
     return subprocess.Popen(
-        [server, "--config", config_file],
+        [*command, server, "--config", config_file],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
