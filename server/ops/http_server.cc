@@ -3,10 +3,9 @@
 #include <civetweb.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <thread>
+#include <future>
 #include <utility>
 
 #include "server/ops/address.h"
@@ -68,20 +67,13 @@ HttpServer::Impl::~Impl() {
   if (context == nullptr) return;
   // The library looks for the end only when a client comes or two seconds have passed, so be that
   // client until it has ended.
-  std::atomic<bool> stopped{false};
-  std::thread stopper([this, &stopped] {
-    mg_stop(context);
-    stopped.store(true);
-  });
+  const std::future<void> stopped = std::async(std::launch::async, [this] { mg_stop(context); });
   const absl::StatusOr<Address> own = ParseAddress(address);
-  while (!stopped.load()) {
-    if (own.ok()) {
-      char error[256];  // the library complains when it has to cut its reason
-      mg_close_connection(mg_connect_client(own->host.c_str(), own->port, 0, error, sizeof(error)));
-    }
-    std::this_thread::sleep_for(kKnockPeriod);
-  }
-  stopper.join();
+  do {
+    if (!own.ok()) continue;
+    char error[256];  // the library complains when it has to cut its reason
+    mg_close_connection(mg_connect_client(own->host.c_str(), own->port, 0, error, sizeof(error)));
+  } while (stopped.wait_for(kKnockPeriod) != std::future_status::ready);
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

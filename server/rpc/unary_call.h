@@ -45,6 +45,7 @@ class UnaryCall final : public ServerCall {
     return std::make_shared<UnaryCall>(method_, environment_, queue_);
   }
 
+  // Finishes on the loop, because an operation must not start while the queue is shut down.
   void Pump() override {
     if (!begun_) Begin();
     {
@@ -59,6 +60,7 @@ class UnaryCall final : public ServerCall {
     writer_.Finish(response_, *result_, finish_tag_.Arm(shared_from_this()));
   }
 
+  // Hands the work to the pool; the loop never waits.
   void Begin() {
     begun_ = true;
     started_ = metrics_->Begin(method_->method);

@@ -24,9 +24,11 @@ class UnaryMethods {
   void BindSessions();
   void BindTables();
   void BindOperations();
+  // Methods of later versions, which are refused by name.
   void BindDeclaredOnly();
 
   CallEnvironment* const environment_;
+  // Every method that waits for a strand or only reads, in the order of the protos.
   UnaryMethod<v1::OpenSessionRequest, v1::OpenSessionResponse> open_session_;
   UnaryMethod<v1::CloseSessionRequest, v1::CloseSessionResponse> close_session_;
   UnaryMethod<v1::CreateTableRequest, v1::CreateTableResponse> create_table_;

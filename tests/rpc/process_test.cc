@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +24,13 @@ namespace hotrow::testing {
 namespace {
 
 using std::chrono::steady_clock;
+
+// False when nothing comes in time.
+bool WaitReadable(int descriptor) {
+  pollfd waiting{.fd = descriptor, .events = POLLIN, .revents = 0};
+  const auto limit_ms = std::chrono::duration_cast<std::chrono::milliseconds>(kTestTimeout).count();
+  return poll(&waiting, 1, static_cast<int>(limit_ms)) == 1;
+}
 
 // hotrow-server with its stderr in a file of the directory.
 class Process {
@@ -51,12 +61,12 @@ class Process {
   void Signal(int number) const { kill(pid_, number); }
   // The exit code, -1 when it did not end in time or by itself.
   int Wait() {
-    const auto limit = steady_clock::now() + kTestTimeout;
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+    const bool ended = WaitReadable(descriptor);
+    close(descriptor);
+    if (!ended) return -1;
     int status = 0;
-    while (waitpid(pid_, &status, WNOHANG) == 0) {
-      if (steady_clock::now() > limit) return -1;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    waitpid(pid_, &status, 0);
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -67,14 +77,20 @@ class Process {
 
 // The ready file of this process, once it is there.
 nlohmann::json WaitReady(const TemporaryDirectory& directory, const Process& process) {
-  const auto limit = steady_clock::now() + kTestTimeout;
-  while (steady_clock::now() < limit) {
-    const auto ready = nlohmann::json::parse(directory.Read("ready.json"), nullptr, false);
-    if (ready.is_object() && ready.value("pid", 0) == process.pid()) return ready;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  ADD_FAILURE() << "not ready: " << directory.Read("stderr");
-  return {};
+  const int changes = inotify_init1(IN_CLOEXEC);
+  inotify_add_watch(changes, directory.path().c_str(), IN_MOVED_TO);
+  nlohmann::json ready;
+  do {
+    ready = nlohmann::json::parse(directory.Read("ready.json"), nullptr, false);
+    char event[4096];
+    if (ready.is_object() && ready.value("pid", 0) == process.pid()) break;
+    if (!WaitReadable(changes) || read(changes, event, sizeof(event)) <= 0) {
+      ADD_FAILURE() << "not ready: " << directory.Read("stderr");
+      break;
+    }
+  } while (true);
+  close(changes);
+  return ready;
 }
 
 std::vector<std::string> Serving(const TemporaryDirectory& directory) {
