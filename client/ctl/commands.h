@@ -1,0 +1,30 @@
+// The commands of hotrowctl. Each prints its answer and returns why it could not.
+//
+// Thread safety: one thread. Errors: typed, as the client gives them.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/ctl/output.h"
+
+namespace hotrow::ctl {
+
+struct Arguments {
+  std::string address = "127.0.0.1:7070";
+  int timeout_s = 5;
+  Format format = Format::kTable;
+  std::string table;
+  std::vector<std::string> keys;
+  bool watch = false;
+};
+
+// Unavailable, after all answers were printed, when a shard did not answer.
+absl::Status ShowStatus(const Arguments& arguments);
+absl::Status ShowTables(const Arguments& arguments);
+absl::Status ShowStatistics(const Arguments& arguments);
+absl::Status ShowRows(const Arguments& arguments);
+
+}  // namespace hotrow::ctl
