@@ -105,6 +105,8 @@ class HostTile {
   HOTROW_HOST_DEVICE void Prefetch(const void* address) const {
 #if !defined(__CUDA_ARCH__)
     __builtin_prefetch(address);
+    // Without this GCC takes a stage that only prefetches for one without effects, and drops it.
+    __asm__ volatile("");
 #endif
   }
 
