@@ -17,7 +17,7 @@ absl::StatusOr<std::shared_ptr<Client>> Client::Connect(ConnectOptions options) 
 
 Client::Client(std::shared_ptr<ClientCore> core) : core_(std::move(core)) {}
 
-Client::~Client() { (void)core_->Close(); }
+Client::~Client() = default;
 
 absl::StatusOr<Table> Client::CreateTable(const TableSchema& schema, bool exist_ok) {
   const absl::Status usable = core_->CheckUsable();

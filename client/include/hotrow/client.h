@@ -39,10 +39,10 @@ enum class Access : uint8_t { kTrain, kInspect };
 
 struct ConnectOptions {
   std::vector<std::string> addresses = {};  // HOST:PORT or unix:PATH, any one shard is enough
-  std::map<std::string, std::string> address_map =
-      {};                                    // address in the shard map -> address to dial
+  // address in the shard map -> address to dial
+  std::map<std::string, std::string> address_map = {};
   std::chrono::milliseconds timeout{30000};  // of each call, and of Connect
-  std::string job;                           // at most 128 bytes, may be empty
+  std::string job = {};                      // at most 128 bytes, may be empty
   Access access = Access::kTrain;
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
@@ -54,8 +54,8 @@ struct PullOptions {
 
 struct PushOptions {
   std::optional<float> learning_rate = {};  // default: the table's optimizer
-  std::optional<uint64_t> step =
-      {};  // default: this client's pushes to the table, from the servers' highest
+  // default: this client's pushes to the table, counted on from the servers' highest
+  std::optional<uint64_t> step = {};
   std::optional<std::chrono::milliseconds> timeout = {};
 };
 
@@ -188,7 +188,7 @@ struct TablePull {
 class Client {
  public:
   static absl::StatusOr<std::shared_ptr<Client>> Connect(ConnectOptions options);
-  ~Client();  // closes
+  ~Client();  // closes, unless tables are still held: the last of them does
 
   absl::StatusOr<Table> CreateTable(const TableSchema& schema, bool exist_ok = false);
   absl::StatusOr<Table> OpenTable(std::string_view name);

@@ -1,0 +1,82 @@
+#include "tests/client/tcp_proxy.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace hotrow::testing {
+namespace {
+
+sockaddr_in Loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return address;
+}
+
+}  // namespace
+
+TcpProxy::TcpProxy(int target_port) : target_port_(target_port) {
+  listener_ = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof(address);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
+  if (listen(listener_, 16) != 0) std::abort();
+  getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+  port_ = ntohs(address.sin_port);
+  acceptor_ = std::thread([this] {
+    while (!stopping_) {
+      const int client = accept(listener_, nullptr, nullptr);
+      if (client >= 0) Serve(client);
+    }
+  });
+}
+
+TcpProxy::~TcpProxy() {
+  stopping_ = true;
+  shutdown(listener_, SHUT_RDWR);
+  acceptor_.join();
+  close(listener_);
+  CutAll();
+  for (std::thread& thread : threads_) thread.join();
+  for (const int socket : sockets_) close(socket);
+}
+
+void TcpProxy::CutAll() {
+  const std::lock_guard lock(mutex_);
+  for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
+}
+
+void TcpProxy::Serve(int client) {
+  const int server = socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in address = Loopback(target_port_);
+  if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    close(client);
+    close(server);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  sockets_.push_back(client);
+  sockets_.push_back(server);
+  threads_.emplace_back([this, client, server] { Forward(client, server); });
+  threads_.emplace_back([this, client, server] { Forward(server, client); });
+}
+
+void TcpProxy::Forward(int from, int to) {
+  char bytes[16384];
+  for (ssize_t got = recv(from, bytes, sizeof(bytes), 0); got > 0;
+       got = recv(from, bytes, sizeof(bytes), 0)) {
+    for (ssize_t sent = 0; sent < got;) {
+      const ssize_t now = send(to, bytes + sent, got - sent, MSG_NOSIGNAL);
+      if (now <= 0) return;
+      sent += now;
+    }
+    forwarded_bytes_ += got;
+  }
+  shutdown(to, SHUT_RDWR);
+}
+
+}  // namespace hotrow::testing

@@ -1,0 +1,40 @@
+// A TCP proxy on loopback that can cut every connection, in the middle of whatever they carry.
+//
+// Thread safety: CutAll from any thread. Ownership: its threads end with it.
+
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hotrow::testing {
+
+class TcpProxy {
+ public:
+  explicit TcpProxy(int target_port);
+  ~TcpProxy();
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  // Resets all connections. Those that come later are served again.
+  void CutAll();
+  int64_t forwarded_bytes() const { return forwarded_bytes_.load(); }
+
+ private:
+  void Serve(int client);
+  void Forward(int from, int to);
+
+  const int target_port_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<int64_t> forwarded_bytes_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  std::vector<int> sockets_;  // open connections, both sides
+  std::vector<std::thread> threads_;
+  std::thread acceptor_;
+};
+
+}  // namespace hotrow::testing
