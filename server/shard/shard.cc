@@ -178,9 +178,7 @@ void Shard::Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
     ShardState& state = impl.state;
     Table* table = state.tables.Find(range.table_id);
     if (table == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(range.table_id)));
-    const auto rows = ScanBatchRows(wanted, table->layout(), range.with_state);
-    if (!rows.ok()) return impl.Signed(rows.status());
-    range.batch_rows = *rows;
+    range.batch_rows = ScanBatchRows(wanted, table->layout(), range.with_state);
     auto scan = state.scans.Start(range, *table, state.budget, Clock::now());
     if (!scan.ok()) return impl.Signed(scan.status());
     return std::make_unique<ShardScanCursor>(*std::move(scan), impl.strand, &state);

@@ -76,6 +76,7 @@ class Shard {
   void Pull(wire::PullRequest request, Deadline deadline, absl::AnyInvocable<void(PullReply)> done);
   void Push(wire::PushRequest request, Deadline deadline,
             absl::AnyInvocable<void(wire::PushResponse)> done);
+  // At most `batch_rows` rows a batch (0: as many as fit 1 MiB), fewer where a message has no room.
   void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
             absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);
 

@@ -101,16 +101,10 @@ std::weak_ptr<TableScan>* ScanSet::FreePlace(TableScan::TimePoint now) {
   return nullptr;
 }
 
-absl::StatusOr<int64_t> ScanBatchRows(uint32_t wanted, const RowLayout& layout, bool with_state) {
+int64_t ScanBatchRows(uint32_t wanted, const RowLayout& layout, bool with_state) {
   const int64_t record_bytes = RecordBytes(layout, with_state);
   const int64_t most = static_cast<int64_t>(wire::kMaxPayloadBytes) / record_bytes;
-  if (wanted == 0) return std::clamp<int64_t>(kDefaultBatchBytes / record_bytes, 1, most);
-  if (wanted <= most) return wanted;
-  wire::ErrorInfo error;
-  error.kind = wire::ErrorKind::kInvalidArgument;
-  error.message = fmt::format("{} rows of {} bytes do not fit one message", wanted, record_bytes);
-  error.hint = fmt::format("ask for at most {} rows a batch, or 0 to let the shard choose", most);
-  return wire::ToStatus(error);
+  return std::clamp<int64_t>(wanted == 0 ? kDefaultBatchBytes / record_bytes : wanted, 1, most);
 }
 
 }  // namespace hotrow

@@ -77,8 +77,7 @@ class ScanSet {
   std::array<std::weak_ptr<TableScan>, kMaxScans> scans_;  // weak: an abandoned scan is gone
 };
 
-// Rows per batch: `wanted`, or for 0 as many as fit 1 MiB. InvalidArgument when they do not fit a
-// message.
-absl::StatusOr<int64_t> ScanBatchRows(uint32_t wanted, const RowLayout& layout, bool with_state);
+// Rows per batch: at most `wanted` (0: as many as fit 1 MiB), and never more than fit a message.
+int64_t ScanBatchRows(uint32_t wanted, const RowLayout& layout, bool with_state);
 
 }  // namespace hotrow

@@ -109,12 +109,23 @@ TEST(Scan, GivesEveryRowOnceWhilePushesCreateAndRemovesTakeAway) {
   for (const Key key : gone) EXPECT_FALSE(scanned.contains(key));
 }
 
-TEST(Scan, RefusesUnknownTablesAndBatchesThatDoNotFit) {
-  OneTable one(SgdSchema("t", 1000));
+TEST(Scan, RefusesAnUnknownTable) {
+  OneTable one(SgdSchema("t", 3));
   EXPECT_EQ(KindOf(ScanNow(one.shard(), one.table_id() + 1, 1).status()), ErrorKind::kNotFound);
-  EXPECT_TRUE(ScanNow(one.shard(), one.table_id(), 1000).ok());
-  EXPECT_EQ(KindOf(ScanNow(one.shard(), one.table_id(), 1100).status()),
-            ErrorKind::kInvalidArgument);
+}
+
+TEST(Scan, SendsFewerRowsThanAskedForWhereAMessageHasNoRoomForThem) {
+  OneTable one(SgdSchema("t", 1000));
+  for (const uint64_t salt : {1, 2}) {
+    const auto keys = MixedKeys(900, salt);
+    one.PushAll(one.Part(keys, MixedRows(keys, 1000)));
+  }
+  auto cursor = ScanNow(one.shard(), one.table_id(), 65536);
+  ASSERT_TRUE(cursor.ok());
+  const auto first = NextNow(**cursor);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->message.row_count, wire::kMaxPayloadBytes / 4008);
+  EXPECT_EQ(first->message.row_count + NextNow(**cursor)->message.row_count, 1800U);
 }
 
 TEST(Scan, EndsWithAnErrorWhenItsTableIsDropped) {
