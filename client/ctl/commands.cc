@@ -1,10 +1,12 @@
 #include "client/ctl/commands.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
@@ -80,6 +82,12 @@ Record StatisticsRecord(const TableStatistics& table) {
           Count("highest_step", table.highest_step)};
 }
 
+// Waits two seconds, or until nobody reads the output any more.
+bool ReaderGone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&output, 1, 2000) > 0;
+}
+
 absl::Status PrintStatisticsOnce(Client& client, const Arguments& arguments) {
   std::vector<std::string> names = {arguments.table};
   if (arguments.table.empty()) {
@@ -148,7 +156,7 @@ absl::Status ShowStatistics(const Arguments& arguments) {
   while (true) {
     const absl::Status status = PrintStatisticsOnce(**client, arguments);
     if (!status.ok() || !arguments.watch) return status;
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+    if (ReaderGone()) return absl::OkStatus();
     std::puts("");
   }
 }
