@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 import hotrow
+from hotrow.data import auc
 
 # Columns of the file, in order; words are taken as they are, numbers are cut into ranges.
 COLUMNS = [
@@ -46,15 +47,6 @@ def load(path: Path) -> tuple[Part, Part]:
     labels = torch.tensor([label == ">50K" for label in columns["label"]], dtype=torch.float32)
     test = torch.arange(len(labels)) % 5 == 0
     return Part(table[~test], labels[~test]), Part(table[test], labels[test])
-
-
-def auc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Area under the ROC curve; equal scores share their rank."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    positive = labels > 0.5
-    n = positive.sum()
-    return (ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(labels) - n))
 
 
 class LogisticRegression(torch.nn.Module):

@@ -69,95 +69,6 @@ def test_a_push_creates_rows_from_their_initial_value(make_table):
     assert table.push(EXTREMES, np.ones((6, 2))) == hotrow.PushCounts(6, 0)
 
 
-def test_case_2_a_push_and_a_pull_without_keys(make_table):
-    table = make_table(3)
-    assert table.pull([]).shape == (0, 3)
-    assert table.pull(np.empty((0, 4), int)).shape == (0, 4, 3)
-    assert table.push([], np.empty((0, 3), np.float32)) == hotrow.PushCounts(0, 0)
-    assert table.remove([]) == 0
-    table.push([1], [[1.0, 1.0, 1.0]])
-    assert table.pull([1]).tolist() == [[-1.0, -1.0, -1.0]]
-
-
-def test_case_13_the_order_of_a_sum_is_fixed(make_table):
-    gradients = np.array([1e8, 1, -1e8, 1], np.float32)[:, None]
-    for shards_table in (make_table(1), make_table(1)):
-        shards_table.push([7, 7, 7, 7], gradients)
-        assert shards_table.pull([7]).tolist() == [[-1.0]]
-
-
-def test_case_13_many_duplicates_give_equal_bits(connected, name, rng):
-    gradients = rng.standard_normal((4096, 3)).astype(np.float32)
-    expected = -oracle.order_sum(list(gradients))
-    for shards in (1, 2, 3):
-        for attempt in range(3):
-            table = connected(shards).create_table(
-                f"{name}.{attempt}",
-                3,
-                optimizer=hotrow.Sgd(lr=1.0),
-                initializer=hotrow.Zeros(),
-                exist_ok=True,
-            )
-            table.remove([7])
-            table.push(np.full(4096, 7), gradients)
-            assert np.array_equal(table.pull([7])[0], expected), (shards, attempt)
-
-
-def test_case_15_a_bounded_table_refuses_keys_outside(make_table):
-    table = make_table(2, num_embeddings=5)
-    assert table.pull([0, 4]).shape == (2, 2)
-    for key in (5, -1, 2**63 - 1):
-        for call in (
-            lambda key=key: table.pull([key]),
-            lambda key=key: table.push([0, key], np.zeros((2, 2))),
-            lambda key=key: table.upsert([key], np.zeros((1, 2))),
-            lambda key=key: table.remove([key]),
-            lambda key=key: table.pull_async([key]).result(),
-        ):
-            with pytest.raises(hotrow.KeyRange, match=str(key)) as caught:
-                call()
-            assert isinstance(caught.value, IndexError)
-            assert isinstance(caught.value, RuntimeError)
-            assert caught.value.table == table.name
-    assert table.size() == 0
-
-
-def test_case_15_neighbouring_tables_do_not_share_rows(make_table):
-    first = make_table(2, num_embeddings=3)
-    second = make_table(2, num_embeddings=3)
-    first.upsert([0, 1, 2], np.full((3, 2), 1.0))
-    second.upsert([0, 1, 2], np.full((3, 2), 2.0))
-    with pytest.raises(hotrow.KeyRange):
-        first.pull([3])
-    assert (first.pull([0, 1, 2]) == 1).all()
-    assert (second.pull([0, 1, 2]) == 2).all()
-
-
-@pytest.mark.parametrize("bad", [np.array([1.0]), np.array([True]), np.array([1], np.int16)])
-def test_case_19_calls_refuse_keys_that_are_not_integers(make_table, bad):
-    table = make_table(2)
-    for call in (
-        lambda: table.pull(bad),
-        lambda: table.push(bad, np.zeros((1, 2))),
-        lambda: table.upsert(bad, np.zeros((1, 2))),
-        lambda: table.remove(bad),
-    ):
-        with pytest.raises(hotrow.InvalidArgument, match=bad.dtype.name):
-            call()
-
-
-def test_case_19_all_integer_types_name_the_same_row(make_table):
-    table = make_table(2)
-    table.push(np.array([3], np.int32), [[1.0, 2.0]])
-    for keys in (
-        np.array([3]),
-        np.array([3], np.uint64),
-        torch.tensor([3]),
-        torch.tensor([3]).int(),
-    ):
-        assert np.asarray(table.pull(keys)).tolist() == [[-1.0, -2.0]]
-
-
 def test_a_wrong_shape_names_expected_and_got(make_table):
     table = make_table(3)
     with pytest.raises(hotrow.InvalidArgument, match=r"\(2, 3\).*not \(2, 4\)"):
@@ -165,40 +76,6 @@ def test_a_wrong_shape_names_expected_and_got(make_table):
     with pytest.raises(hotrow.InvalidArgument, match=r"not \(3,\)"):
         table.upsert([1], np.zeros(3))
     assert table.size() == 0
-
-
-def test_case_21_duplicates_are_summed_before_the_optimizer(make_table):
-    table = make_table(1, optimizer=hotrow.Adagrad(lr=0.1), initializer=hotrow.Constant(1.0))
-    table.push([5, 5], [[1.0], [3.0]])
-    keys, rows, state = next(table.scan(state=True))
-    assert keys.tolist() == [5]
-    assert rows[0, 0] == pytest.approx(0.9, abs=1e-6)
-    assert state["sum"].tolist() == [[16.0]]
-
-
-def test_case_25_adagrad_places_eps_as_torch_does(make_table):
-    for eps, start, moved in (
-        (1e-10, 0.0, 0.0999900),
-        (1e-8, 0.0, 0.0990099),
-        (1e-10, 0.1, 3.16e-7),
-    ):
-        table = make_table(
-            1,
-            optimizer=hotrow.Adagrad(lr=0.1, eps=eps, initial_accumulator_value=start),
-            initializer=hotrow.Constant(0.0),
-        )
-        table.push([1], [[1e-6]])
-        assert -table.pull([1])[0, 0] == pytest.approx(moved, rel=1e-3)
-
-
-def test_case_25_row_wise_adagrad_takes_the_mean_of_squares(make_table):
-    table = make_table(4, optimizer=hotrow.RowwiseAdagrad(lr=0.1), initializer=hotrow.Constant(1.0))
-    gradient = [[1.0, 2.0, 3.0, 4.0]]
-    table.push([1], gradient)
-    assert table.pull([1])[0] == pytest.approx([0.963485, 0.926970, 0.890455, 0.853941], abs=2e-6)
-    assert next(table.scan(state=True))[2]["sum"].tolist() == [7.5]
-    table.push([1], gradient)
-    assert table.pull([1])[0] == pytest.approx([0.937665, 0.875331, 0.812996, 0.750661], abs=2e-6)
 
 
 def test_adam_takes_its_bias_correction_from_the_step(make_table):
@@ -233,47 +110,12 @@ def test_the_learning_rate_travels_with_the_push(make_table):
     assert table.pull([1])[0, 0] == -0.75
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 2e15])
-def test_case_26_one_bad_gradient_refuses_the_whole_push(make_table, bad):
-    table = make_table(2, optimizer=hotrow.Adagrad(lr=0.1))
-    gradients = np.ones((3, 2), np.float32)
-    gradients[1, 1] = bad
-    with pytest.raises(hotrow.InvalidArgument):
-        table.push([1, 2, 3], gradients)
-    assert table.size() == 0
-    table.push([1, 2, 3], np.ones((3, 2)))
-    assert np.isfinite(table.pull([1, 2, 3])).all()
-
-
 @pytest.mark.parametrize("option", [{"lr": -1.0}, {"lr": np.nan}, {"step": 0}, {"step": 1.5}])
 def test_impossible_push_options_are_refused(make_table, option):
     table = make_table(1)
     with pytest.raises(hotrow.InvalidArgument):
         table.push([1], [[1.0]], **option)
     assert table.size() == 0
-
-
-def test_case_28_start_values_depend_on_seed_table_and_key_only(connected, name):
-    keys = np.concatenate([np.arange(997), [-1, 2**63 - 1, -(2**63)]])
-    pulled = []
-    for shards in (1, 2, 3):
-        table = connected(shards).create_table(
-            name, 8, optimizer=hotrow.Sgd(), initializer=hotrow.Uniform(-0.5, 0.25), seed=28
-        )
-        forward = table.pull(keys)
-        assert np.array_equal(table.pull(keys[::-1])[::-1], forward)
-        pulled.append(forward)
-    assert pulled[0].tobytes() == pulled[1].tobytes() == pulled[2].tobytes()
-    assert np.unique(pulled[0], axis=0).shape[0] == keys.size
-    assert pulled[0].min() >= -0.5
-    assert pulled[0].max() < 0.25
-    assert pulled[0].mean() == pytest.approx(-0.125, abs=0.02)
-
-
-def test_case_28_another_seed_gives_other_values(make_table):
-    first = make_table(4, initializer=hotrow.Normal(), seed=1)
-    second = make_table(4, initializer=hotrow.Normal(), seed=2)
-    assert not np.array_equal(first.pull(np.arange(9)), second.pull(np.arange(9)))
 
 
 def test_asynchronous_calls_give_the_same_results(make_table):

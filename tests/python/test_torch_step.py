@@ -6,102 +6,10 @@ import numpy as np
 import oracle
 import pytest
 import torch
+from bags import look_up
 
 import hotrow
 from hotrow.torch import Embedding, EmbeddingBag, SparseOptimizer, clip_grad_norm_
-
-
-def adagrad_table(make_table, **options) -> hotrow.Table:
-    return make_table(
-        1, optimizer=hotrow.Adagrad(lr=0.1), initializer=hotrow.Constant(1.0), **options
-    )
-
-
-def look_up(bag: EmbeddingBag, *keys: int) -> torch.Tensor:
-    return bag(torch.tensor([keys])).sum()
-
-
-def accumulator(table: hotrow.Table) -> float:
-    return next(table.scan(state=True))[2]["sum"][0, 0]
-
-
-@pytest.mark.parametrize(("second", "row", "accumulated"), [(-1.0, 1.0, 0.0), (1.0, 0.9, 4.0)])
-def test_case_12_two_modules_on_one_table_are_summed_first(make_table, second, row, accumulated):
-    table = adagrad_table(make_table)
-    bags = torch.nn.ModuleList(EmbeddingBag(None, 1, mode="sum", table=table) for _ in range(2))
-    optimizer = SparseOptimizer(bags)
-    assert len(optimizer.param_groups) == 1
-    (look_up(bags[0], 2) + second * look_up(bags[1], 2)).backward()
-    optimizer.step()
-    assert table.pull([2])[0, 0] == pytest.approx(row, abs=1e-6)
-    assert accumulator(table) == accumulated
-
-
-def test_case_12_two_backward_passes_are_summed_first(make_table):
-    table = adagrad_table(make_table)
-    bag = EmbeddingBag(None, 1, mode="sum", table=table)
-    optimizer = SparseOptimizer(bag)
-    look_up(bag, 2).backward()
-    look_up(bag, 2).backward()
-    optimizer.step()
-    assert table.pull([2])[0, 0] == pytest.approx(0.9, abs=1e-6)
-    assert accumulator(table) == 4.0
-
-
-def test_case_12_two_names_are_independent(make_table):
-    tables = [adagrad_table(make_table) for _ in range(2)]
-    bags = [EmbeddingBag(None, 1, mode="sum", table=table) for table in tables]
-    optimizer = SparseOptimizer(bags)
-    (look_up(bags[0], 2) - look_up(bags[1], 2)).backward()
-    optimizer.step()
-    assert tables[0].pull([2])[0, 0] == pytest.approx(0.9, abs=1e-6)
-    assert tables[1].pull([2])[0, 0] == pytest.approx(1.1, abs=1e-6)
-
-
-def test_case_21_duplicates_within_and_across_bags_are_summed_first(make_table):
-    for shape in ([[5, 5]], [[5], [5]]):
-        table = adagrad_table(make_table)
-        bag = EmbeddingBag(None, 1, mode="sum", table=table)
-        keys = torch.tensor(shape)
-        weights = torch.tensor([1.0, 3.0]).reshape(keys.shape)
-        bag(keys, None, weights).sum().backward()
-        SparseOptimizer(bag).step()
-        assert table.pull([5])[0, 0] == pytest.approx(0.9, abs=1e-6)
-        assert accumulator(table) == 16.0
-
-
-def test_case_27_the_rate_follows_a_torch_scheduler(make_table):
-    table = make_table(1, optimizer=hotrow.Sgd(lr=0.1), initializer=hotrow.Constant(1.0))
-    bag = EmbeddingBag(None, 1, mode="sum", table=table)
-    optimizer = SparseOptimizer(bag)
-    assert optimizer.param_groups[0]["lr"] == 0.1
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
-    for _ in range(4):
-        optimizer.zero_grad()
-        look_up(bag, 7).backward()
-        optimizer.step()
-        scheduler.step()
-    assert table.pull([7])[0, 0] == pytest.approx(0.78, abs=1e-6)
-
-
-def test_case_27_the_schedule_survives_a_restart_of_the_worker(clusters, make_table):
-    table = make_table(1, optimizer=hotrow.Sgd(lr=0.1), initializer=hotrow.Constant(1.0))
-    states = None
-    for _ in range(2):
-        with hotrow.connect(clusters(2).addresses) as worker:
-            bag = EmbeddingBag(None, 1, mode="sum", table=table.name, client=worker)
-            optimizer = SparseOptimizer(bag)
-            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
-            if states:
-                optimizer.load_state_dict(states[0])
-                scheduler.load_state_dict(states[1])
-            for _ in range(2):
-                look_up(bag, 7).backward()
-                optimizer.step()
-                scheduler.step()
-            states = (optimizer.state_dict(), scheduler.state_dict())
-    assert optimizer.step_count == 4
-    assert table.pull([7])[0, 0] == pytest.approx(0.78, abs=1e-6)
 
 
 def test_nothing_is_sent_before_the_step(make_table):
