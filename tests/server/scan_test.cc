@@ -194,7 +194,8 @@ TEST_F(ScanSetTest, TakesItsKeysFromTheBudgetAndGivesThemBack) {
   const auto keys = MixedKeys(100);
   std::vector<std::byte> bytes(100 * 20);
   std::memcpy(bytes.data(), keys.data(), 800);
-  batch.Append(Sliced(bytes), 0, {1, 100, 3, 1, 1.0F}, Duplicates::kSum);
+  const wire::Payload payload = Sliced(bytes);
+  batch.Append(payload, 0, {1, 100, 3, 1, 1.0F}, Duplicates::kSum);
   table_->ApplyPush(batch);
   const int64_t before = budget_->used_bytes();
   {
