@@ -27,7 +27,7 @@ namespace {
 
 absl::Status NoRoom() {
   return wire::ToStatus(
-      {.kind = wire::ErrorKind::kDeadlineExceeded,
+      {.kind = wire::ErrorKind::kOverloaded,
        .message = "nothing was sent: max_in_flight_bytes of earlier calls were still in flight",
        .hint = "Wait for earlier calls, or raise max_in_flight_bytes."});
 }
@@ -48,7 +48,8 @@ ClientCore::ClientCore(ConnectOptions options, wire::ShardMap map)
       map_(std::make_shared<const wire::ShardMap>(std::move(map))),
       workspaces_(std::make_shared<client::WorkspacePool>()),
       budget_(options_.max_in_flight_bytes),
-      session_(options_.job, map_->partitions()) {
+      session_({.job = options_.job, .rank = options_.rank, .world_size = options_.world_size},
+               map_->partitions()) {
   const bool train = options_.access == Access::kTrain;
   for (uint32_t shard = 0; shard < map_->shards().size(); ++shard) {
     const std::string& address = map_->shards()[shard];

@@ -7,13 +7,18 @@ namespace hotrow {
 
 template <typename T>
 absl::StatusOr<T> Future<T>::Wait(std::chrono::milliseconds timeout) {
-  std::optional<absl::StatusOr<T>> result = state_->Take(client::DeadlineIn(timeout));
+  std::optional<absl::StatusOr<T>> result = TryWait(timeout);
   if (!result.has_value()) {
     return wire::ToStatus({.kind = wire::ErrorKind::kDeadlineExceeded,
                            .message = "the result is not there yet",
                            .hint = "The call goes on: wait for the same future again."});
   }
   return *std::move(result);
+}
+
+template <typename T>
+std::optional<absl::StatusOr<T>> Future<T>::TryWait(std::chrono::milliseconds timeout) {
+  return state_->Take(client::DeadlineIn(timeout));
 }
 
 template <typename T>

@@ -22,8 +22,8 @@ std::array<std::byte, 16> RandomUid() {
 
 }  // namespace
 
-Session::Session(std::string job, uint32_t partitions)
-    : job_(std::move(job)),
+Session::Session(Worker worker, uint32_t partitions)
+    : worker_(std::move(worker)),
       client_uid_(RandomUid()),
       id_(wire::SessionId(client_uid_, kRestartCount)),
       next_sequence_(partitions, 1),
@@ -34,9 +34,9 @@ v1::OpenSessionRequest Session::OpenRequest() const {
   request.set_client_uid(client_uid_.data(), client_uid_.size());
   request.set_restart_count(kRestartCount);
   request.set_session(id_);
-  request.set_job(job_);
-  request.set_rank(0);
-  request.set_world_size(1);
+  request.set_job(worker_.job);
+  request.set_rank(worker_.rank);
+  request.set_world_size(worker_.world_size);
   request.set_mode(v1::STEP_MODE_ASYNC);
   return request;
 }

@@ -26,7 +26,14 @@ namespace hotrow::client {
 
 class Session {
  public:
-  Session(std::string job, uint32_t partitions);
+  // Whose pushes these are.
+  struct Worker {
+    std::string job;
+    uint32_t rank = 0;
+    uint32_t world_size = 1;
+  };
+
+  Session(Worker worker, uint32_t partitions);
 
   uint64_t id() const { return id_; }
   v1::OpenSessionRequest OpenRequest() const;
@@ -48,7 +55,7 @@ class Session {
   absl::Status lost() const;
 
  private:
-  const std::string job_;
+  const Worker worker_;
   std::array<std::byte, 16> client_uid_;
   uint64_t id_ = 0;
 

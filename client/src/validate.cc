@@ -18,6 +18,10 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
   }
   if (options.timeout.count() <= 0) return InvalidInput("", "the timeout is not positive");
   if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");
+  if (options.rank >= options.world_size) {
+    return InvalidInput(
+        "", absl::StrCat("rank ", options.rank, " is not below world_size ", options.world_size));
+  }
   if (options.max_in_flight_bytes <= 0) {
     return InvalidInput("", "max_in_flight_bytes is not positive");
   }

@@ -43,6 +43,8 @@ struct ConnectOptions {
   std::map<std::string, std::string> address_map = {};
   std::chrono::milliseconds timeout{30000};  // of each call, and of Connect
   std::string job = {};                      // at most 128 bytes, may be empty
+  uint32_t rank = 0;                         // of this worker, below world_size
+  uint32_t world_size = 1;                   // workers of the job
   Access access = Access::kTrain;
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
@@ -115,6 +117,9 @@ class Future {
  public:
   // The result, DeadlineExceeded if it is not there in time (it may still arrive: wait again).
   absl::StatusOr<T> Wait(std::chrono::milliseconds timeout);
+  // As Wait, but nothing if it is not there in time: a late answer of a call that itself exceeded
+  // its deadline is told apart from a result that is still to come.
+  std::optional<absl::StatusOr<T>> TryWait(std::chrono::milliseconds timeout);
   bool ready() const;
 
   struct State;
