@@ -14,8 +14,10 @@ installed := $(HOTROW_VENV)/.hotrow-installed
 package_sources := $(shell find client proto kernels cmake CMakeLists.txt scripts/install_python.sh \
   -type f -not -path '*/__pycache__/*' -not -path '*/examples/*' 2>/dev/null)
 
+package_list := $(HOTROW_VENV)/.hotrow-sources
+
 .PHONY: help quickstart test build bench test-asan test-tsan thread-safety format check-format \
-  lint tidy packages lint-packages venv release clean
+  lint tidy packages lint-packages venv release clean always
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -68,9 +70,13 @@ venv: packages
 release: packages
 	@scripts/build.sh release
 
-$(installed): $(package_sources) | packages venv release
+$(installed): $(package_sources) $(package_list) | packages venv release
 	@scripts/install_python.sh
 	@touch $@
+
+# Changes when a file of the package comes or goes: a file that is gone has no time to look at.
+$(package_list): always | venv
+	@printf '%s\n' $(sort $(package_sources)) | cmp -s - $@ || printf '%s\n' $(sort $(package_sources)) >$@
 
 clean: ## remove the build trees (not the Python environment)
 	rm -rf $(HOTROW_BUILD)
