@@ -1,7 +1,8 @@
 // The thread that takes one shard's events off its gRPC completion queue.
 //
 // Thread safety: queue() may be used from any thread until Stop(). Ownership: a tag must live until
-// its Done ran. Stop() only after every started operation's tag has run.
+// its Done ran. Stop(), and the end of the thread, return after the tag of every started operation
+// has run; nothing may be started once they were called.
 
 #pragma once
 
@@ -9,12 +10,7 @@
 
 #include <thread>
 
-#if defined(__SANITIZE_THREAD__)
-extern "C" {
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-}
-#endif
+#include "kernels/base/tsan.h"
 
 namespace hotrow::client {
 
@@ -27,16 +23,10 @@ class CompletionTag {
   // Call on a tag just before its operation starts. gRPC hands the tag from thread to thread with
   // synchronisation that ThreadSanitizer cannot see.
   void* Starting() {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_release(this);
-#endif
+    HOTROW_TSAN_RELEASE(this);
     return this;
   }
-  void Arrived() {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_acquire(this);
-#endif
-  }
+  void Arrived() { HOTROW_TSAN_ACQUIRE(this); }
 };
 
 class CompletionThread {

@@ -10,15 +10,7 @@
 #include <memory>
 #include <utility>
 
-#if defined(__SANITIZE_THREAD__)
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
-#define HOTROW_TSAN_ACQUIRE(address) __tsan_acquire(address)
-#define HOTROW_TSAN_RELEASE(address) __tsan_release(address)
-#else
-#define HOTROW_TSAN_ACQUIRE(address) static_cast<void>(address)
-#define HOTROW_TSAN_RELEASE(address) static_cast<void>(address)
-#endif
+#include "kernels/base/tsan.h"
 
 namespace hotrow {
 
