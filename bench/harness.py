@@ -1,7 +1,7 @@
 """Interleaved rounds over several peers, and the table that comes of them.
 
-Machines are shared and noisy, so every figure is a ratio within one run: round r runs each peer once, in turn, and
-the median over rounds is reported with its minimum and maximum.
+Machines are shared and noisy, so every figure is a ratio within one run: round r runs each peer
+once, in turn, and the median over rounds is reported with its minimum and maximum.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,11 +26,23 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclasses.dataclass(frozen=True)
 class PeerSpec:
-    """How a peer is named, which module drives it, and which option it gets."""
+    """How a peer is named, which module drives it, its option, and the program that it needs."""
 
     name: str
     module: str
     option: str = ""
+    program: str = ""
+
+
+def available(peers: Sequence[PeerSpec]) -> list[PeerSpec]:
+    """Leave out the peers whose program is not installed, and say so."""
+    found = []
+    for spec in peers:
+        if spec.program and shutil.which(spec.program) is None:
+            print(f"left out: {spec.name}: {spec.program} is not installed", flush=True)
+        else:
+            found.append(spec)
+    return found
 
 
 class PeerProcess:
@@ -39,7 +52,14 @@ class PeerProcess:
         arguments = [f"--{key}={value}" for key, value in dataclasses.asdict(shape).items()]
         self.spec = spec
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.peers.worker", spec.module, *([spec.option] if spec.option else []), *arguments],
+            [
+                sys.executable,
+                "-m",
+                "bench.peers.worker",
+                spec.module,
+                *([spec.option] if spec.option else []),
+                *arguments,
+            ],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -95,9 +115,13 @@ class Series:
 Results = dict[str, dict[str, Series]]  # peer name -> operation -> series
 
 
-def run(peers: Sequence[PeerSpec], operations: dict[str, int], shape: Shape, rounds: int) -> Results:
+def run(
+    peers: Sequence[PeerSpec], operations: dict[str, int], shape: Shape, rounds: int
+) -> Results:
     """M rows/s of each peer and operation. ``operations`` maps names to calls per round."""
-    results: Results = {peer.name: {operation: Series([]) for operation in operations} for peer in peers}
+    results: Results = {
+        peer.name: {operation: Series([]) for operation in operations} for peer in peers
+    }
     with contextlib.ExitStack() as stack:
         processes = []
         for spec in peers:
@@ -119,14 +143,20 @@ def run(peers: Sequence[PeerSpec], operations: dict[str, int], shape: Shape, rou
 def markdown(results: Results, own: str, unit: str) -> str:
     """Own figure first, then every peer with its figure and the ratio own / peer."""
     operations = list(next(iter(results.values())))
-    lines = [f"| {unit}, min / median / max (own median / peer median) | " + " | ".join(operations) + " |"]
+    lines = [
+        f"| {unit}, min / median / max (own median / peer median) | "
+        + " | ".join(operations)
+        + " |"
+    ]
     lines.append("|---" * (len(operations) + 1) + "|")
     for name, figures in results.items():
         cells = []
         for operation in operations:
             series = figures[operation]
             ratio = results[own][operation].median / series.median if series.median else math.nan
-            cells.append(str(series) if name == own or math.isnan(ratio) else f"{series} ({ratio:.2f}x)")
+            cells.append(
+                str(series) if name == own or math.isnan(ratio) else f"{series} ({ratio:.2f}x)"
+            )
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -139,12 +169,15 @@ def machine() -> str:
             if line.startswith("model name"):
                 model = line.split(":", 1)[1].strip()
                 break
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}"
+    system = f"Linux {platform.release()}, Python {platform.python_version()}"
+    return f"{model}, {os.cpu_count()} cores, {system}"
 
 
 def save(name: str, results: Results) -> Path:
     """Keep the raw figures as JSON under bench/out."""
     path = ROOT / "bench" / "out" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({p: {o: s.values for o, s in f.items()} for p, f in results.items()}, indent=1))
+    path.write_text(
+        json.dumps({p: {o: s.values for o, s in f.items()} for p, f in results.items()}, indent=1)
+    )
     return path

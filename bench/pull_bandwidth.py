@@ -1,16 +1,20 @@
-"""Starts a shard and runs the pull bandwidth benchmark (bench/pull_bandwidth_bench.cc) against it."""
+"""Starts a shard and runs the pull bandwidth benchmark against it.
+
+The benchmark is bench/pull_bandwidth_bench.cc.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
-from hotrow.testing import LocalCluster
-
 from bench import harness
+from hotrow.testing import LocalCluster
 
 
 def main() -> None:
@@ -19,13 +23,12 @@ def main() -> None:
     default = Path(os.environ.get("HOTROW_BUILD", "build")) / "release/bin/pull_bandwidth_bench"
     parser.add_argument("--program", type=Path, default=harness.ROOT / default)
     arguments = parser.parse_args()
-    socket = f"/tmp/hotrow-bench-{os.getpid()}.sock"
     print(f"{datetime.date.today()}, {harness.machine()}")
-    with LocalCluster(shards=1, config={"unix": socket}) as cluster:
-        address = cluster.addresses[0]
-        subprocess.run(
-            [arguments.program, "--tcp", address, "--unix", f"unix:{socket}"], check=True, timeout=600
-        )
+    with contextlib.ExitStack() as running:
+        socket = f"{running.enter_context(tempfile.TemporaryDirectory())}/shard.sock"
+        cluster = running.enter_context(LocalCluster(shards=1, config={"unix": socket}))
+        addresses = ["--tcp", cluster.addresses[0], "--unix", f"unix:{socket}"]
+        subprocess.run([arguments.program, *addresses], check=True, timeout=600)
 
 
 if __name__ == "__main__":

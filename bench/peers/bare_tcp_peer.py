@@ -1,5 +1,8 @@
-"""A bare TCP server with torch kernels: what a user writes in an afternoon. With ``limit``, the same bytes are
-answered from a fixed buffer without any table: the limit of a request and a reply over a raw socket."""
+"""A bare TCP server with torch kernels: what a user writes in an afternoon.
+
+With ``limit``, the same bytes are answered from a fixed buffer without any table: the limit of a
+request and a reply over a raw socket.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,11 @@ def _serve(ready: Connection, shape: Shape, limit: bool) -> None:
         operation, count = HEADER.unpack(header.tobytes())
         _receive_into(connection, keys[:count])
         if operation == PULL:
-            rows = fixed[:count] if store is None else store.pull(torch.from_numpy(keys[:count])).numpy()
+            rows = (
+                fixed[:count]
+                if store is None
+                else store.pull(torch.from_numpy(keys[:count])).numpy()
+            )
             connection.sendall(memoryview(rows).cast("B"))
         else:
             _receive_into(connection, gradients[:count])
@@ -100,6 +107,9 @@ def connect(shape: Shape, option: str) -> Iterator[BareTcpPeer]:
         target=_serve, args=(there, shape, option == "limit"), daemon=True
     )
     server.start()
-    yield BareTcpPeer(here.recv(), shape)
-    server.kill()
-    server.join(30)
+    there.close()  # so that a server that dies ends the wait for its port
+    try:
+        yield BareTcpPeer(here.recv(), shape)
+    finally:
+        server.kill()
+        server.join(30)

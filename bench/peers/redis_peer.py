@@ -1,4 +1,6 @@
-"""Redis: one hash per table, HMGET to pull, HMSET to write back. The store behind several published embedding servers.
+"""Redis: one hash per table, HMGET to pull, HMSET to write back.
+
+The store behind several published embedding servers.
 
 Redis has no optimizer: its ``push`` writes finished rows, without Adagrad, and is reported as such.
 """
@@ -63,20 +65,23 @@ def connect(shape: Shape, option: str) -> Iterator[RedisPeer]:
         raise RuntimeError("redis-server is not installed (Debian package redis-server)")
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/redis.sock"
-        server = subprocess.Popen(
-            [binary, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", "--dir", folder],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert server.stdout is not None
-        for line in server.stdout:
-            if "eady to accept connections" in line:
-                break
-        peer = RedisPeer(path, shape)
-        row = np.zeros((FILL, shape.dim), np.float32)
-        for start in range(0, shape.rows, FILL):
-            keys = np.arange(start, min(start + FILL, shape.rows), dtype=np.int64)
-            peer.push(keys, row[: len(keys)])
-        yield peer
-        server.terminate()
-        server.wait(30)
+        settings = {"port": "0", "unixsocket": path, "save": "", "appendonly": "no", "dir": folder}
+        options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+        server = subprocess.Popen([binary, *options], stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            for line in server.stdout:
+                if "eady to accept connections" in line:
+                    break
+            yield _filled(RedisPeer(path, shape), shape)
+        finally:
+            server.kill()
+            server.wait(30)
+
+
+def _filled(peer: RedisPeer, shape: Shape) -> RedisPeer:
+    rows = np.zeros((FILL, shape.dim), np.float32)
+    for start in range(0, shape.rows, FILL):
+        keys = np.arange(start, min(start + FILL, shape.rows), dtype=np.int64)
+        peer.push(keys, rows[: len(keys)])
+    return peer

@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: as it comes (on one host it moves tensors through shared memory), or forced to TCP."""
+"""torch.distributed.rpc: as it comes (through shared memory on one host), or forced to TCP."""
 
 from __future__ import annotations
 
@@ -80,8 +80,12 @@ def connect(shape: Shape, option: str) -> Iterator[TorchRpcPeer]:
         target=_serve, args=(port, option == "tcp"), daemon=True
     )
     server.start()
-    _join(0, port, option == "tcp")
-    rpc.rpc_sync("server", make_store, (shape.rows, shape.dim))
-    yield TorchRpcPeer()
-    rpc.shutdown()
-    server.join(30)
+    try:
+        _join(0, port, option == "tcp")
+        rpc.rpc_sync("server", make_store, (shape.rows, shape.dim))
+        yield TorchRpcPeer()
+        rpc.shutdown()  # not after an error: it waits for the other side
+        server.join(30)
+    finally:
+        server.kill()
+        server.join(30)

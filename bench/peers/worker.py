@@ -1,8 +1,8 @@
-"""One client process of one peer: runs rounds on command, so that a parent can interleave peers fairly.
+"""One client process of one peer: runs rounds on command, so that a parent can interleave peers.
 
-Each line on standard input is ``OPERATION CALLS``; the answer is the seconds that the calls took. Operations:
-``pull`` (one at a time), ``pull4`` (four in flight), ``push``, ``push_pull`` (a push, then a pull). A peer that
-cannot do an operation answers ``nan``.
+Each line on standard input is ``OPERATION CALLS``; the answer is the seconds that the calls took.
+Operations: ``pull`` (one at a time), ``pull4`` (four in flight), ``push``, ``push_pull`` (a push,
+then a pull). A peer that cannot do an operation answers ``nan``.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ class Peer(Protocol):
     def push(self, keys: np.ndarray, gradients: np.ndarray) -> Any: ...
 
 
-def run_round(peer: Peer, operation: str, batches: Iterator[tuple[np.ndarray, np.ndarray]], calls: int) -> float:
-    """Seconds that ``calls`` calls of ``operation`` took, or NaN when the peer does not offer it."""
+def run_round(
+    peer: Peer, operation: str, batches: Iterator[tuple[np.ndarray, np.ndarray]], calls: int
+) -> float:
+    """Seconds that ``calls`` calls of ``operation`` took; NaN when the peer does not offer it."""
     work = [next(batches) for _ in range(calls)]
     try:
         start = time.perf_counter()
@@ -81,7 +83,9 @@ def run_round(peer: Peer, operation: str, batches: Iterator[tuple[np.ndarray, np
 def main() -> None:
     """Serve rounds until standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("module", help="module in bench.peers with connect(shape, option) -> context manager")
+    parser.add_argument(
+        "module", help="module in bench.peers with connect(shape, option) -> context manager"
+    )
     parser.add_argument("option", nargs="?", default="")
     for field in dataclasses.fields(Shape):
         parser.add_argument(f"--{field.name}", type=int, default=field.default)
