@@ -51,7 +51,7 @@ class Keys:
             rows = np.empty(shape, np.float32)
             return rows, rows.reshape(-1, dim)
         torch = sys.modules["torch"]
-        tensor = torch.empty(shape, dtype=torch.float32)
+        tensor = torch.empty(shape, dtype=torch.float32, device="cpu")
         return tensor, tensor.numpy().reshape(-1, dim)
 
     def deliver(self, rows: Any) -> Any:
@@ -66,12 +66,19 @@ def as_keys(keys: Any, name: str = "keys") -> Keys:
     ----------
     keys : array_like
         int64, uint64 or int32, NumPy or torch, any shape and strides; or a (nested) list of int.
+    name : str
+        Stands in the message.
+
+    Returns
+    -------
+    Keys
 
     Raises
     ------
     InvalidArgument
-        For any other type, a float type even when all values are whole.
+        For any other type, a float type even when all values are whole; for a masked array.
     """
+    _refuse_mask(keys, name)
     if is_tensor(keys):
         check_key_type(str(keys.dtype).removeprefix("torch."), name)
         array = keys.detach().cpu().numpy()
@@ -79,6 +86,14 @@ def as_keys(keys: Any, name: str = "keys") -> Keys:
     array = keys if isinstance(keys, np.ndarray) else _from_list(keys, name)
     check_key_type(array.dtype.name, name)
     return Keys(_as_words(array), array.shape)
+
+
+def _refuse_mask(array: Any, name: str) -> None:
+    if isinstance(array, np.ma.MaskedArray):
+        raise InvalidArgument(
+            f"{name} must not be a masked array: the masked values would be used",
+            hint="Give array.compressed() or array.filled(value).",
+        )
 
 
 def check_key_type(dtype: str, name: str, allowed: tuple[str, ...] = _KEY_TYPES) -> None:
@@ -117,11 +132,21 @@ def as_rows(rows: Any, keys: Keys, dim: int, name: str) -> np.ndarray:
     ----------
     rows : array_like
         keys.shape + (dim,), any floating type; rounded to float32 where it is wider.
+    keys : Keys
+        What the rows belong to.
+    dim : int
+        Values per row.
+    name : str
+        Stands in the message.
+
+    Returns
+    -------
+    numpy.ndarray
 
     Raises
     ------
     InvalidArgument
-        For another shape or a type that is not floating.
+        For another shape or a type that is not floating; for a masked array.
     """
     array = as_float_array(rows, name)
     expected = (*keys.shape, dim)
@@ -133,7 +158,26 @@ def as_rows(rows: Any, keys: Keys, dim: int, name: str) -> np.ndarray:
 
 
 def as_float_array(values: Any, name: str) -> np.ndarray:
-    """C-contiguous float32 array of a floating NumPy array, torch tensor or list."""
+    """Check and convert values.
+
+    Parameters
+    ----------
+    values : array_like
+        Any floating type, NumPy, torch or a (nested) list; any shape and strides.
+    name : str
+        Stands in the message.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, C-contiguous, of the same shape; `values` themselves where they have that form.
+
+    Raises
+    ------
+    InvalidArgument
+        For a type that is not floating; for a masked array.
+    """
+    _refuse_mask(values, name)
     if is_tensor(values):
         if not values.is_floating_point():
             dtype = str(values.dtype).removeprefix("torch.")

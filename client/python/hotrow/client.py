@@ -13,9 +13,10 @@ from typing import Any
 
 from hotrow import _native
 from hotrow.arrays import check_timeout
-from hotrow.errors import InvalidArgument, Unimplemented
+from hotrow.errors import ClientClosed, InvalidArgument, Unimplemented
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
+from hotrow.scalars import as_integer
 from hotrow.table import Table
 
 _DURABILITIES = ("memory", "process", "disk")
@@ -61,7 +62,7 @@ def connect(
         Not offered by this version: refused.
     job, rank, world_size : str, int, int
         Name of the training job, this worker's number and their count. Asynchronous workers do not
-        wait for each other, so in this version they only say who a client is.
+        wait for each other, so in this version they only tell the servers who a client is.
     mode : {"async"}
         Pushes apply on arrival. "bounded" and "sync" are refused in this version.
     max_steps_ahead : None
@@ -82,8 +83,8 @@ def connect(
     _refuse_connect_options(tls, token, mode, max_steps_ahead)
     if not isinstance(job, str) or len(job.encode()) > 128:
         raise InvalidArgument("job must be a str of at most 128 bytes")
-    if not 0 <= rank < world_size:
-        raise InvalidArgument(f"rank must be in 0 .. world_size - 1, not {rank} of {world_size}")
+    world_size = as_integer(world_size, "world_size", 1, 2**32 - 1)
+    rank = as_integer(rank, "rank", 0, world_size - 1)
     seconds = check_timeout(timeout)
     if not seconds:
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
@@ -126,7 +127,9 @@ class Client:
     """A connection to all shards of a cluster. Safe to use from many threads.
 
     It can be pickled: the copy connects to the same addresses at first use. It is a context manager
-    that closes itself. After fork() a child gets `ForkedProcess`: connect there anew.
+    that closes itself. After fork() a child gets `ForkedProcess`: connect there anew. A client that
+    is dropped without `close` closes itself too, which may wait for pending pushes, and warns
+    (RuntimeWarning) of what they raise.
 
     Attributes
     ----------
@@ -138,7 +141,8 @@ class Client:
         self._options = options
         self._lock = threading.Lock()
         self._native: Any = None
-        self._process = os.getpid()
+        self._closed = False
+        self._process = os.getpid()  # of the connection, once there is one
 
     @property
     def timeout(self) -> float:
@@ -147,18 +151,24 @@ class Client:
 
     @property
     def native(self) -> Any:
-        """Native client; connects when needed."""
+        """Native client; connects when needed, raises `ClientClosed` when closed before."""
         if self._native is None:
             with self._lock:
                 if self._native is None:
+                    if self._closed:
+                        raise ClientClosed("the client is closed", hint="Connect a new client.")
                     self._native = self._connect()
         return self._native
 
     def _connect(self) -> Any:
         options = self._options
         native = _native.connect(
-            list(options.addresses), dict(options.address_map), options.timeout, options.job
+            list(options.addresses),
+            dict(options.address_map),
+            options.timeout,
+            (options.job, options.rank, options.world_size),
         )
+        self._process = os.getpid()
         _connected.add(self)
         return native
 
@@ -215,13 +225,13 @@ class Client:
         _check_durability(durability)
         schema = _native.TableSchema()
         schema.name = _checked(name, str, "name")
-        schema.dim = _integer(dim, "dim", 1, 65536)
+        schema.dim = as_integer(dim, "dim", 1, 65536)
         schema.optimizer = _checked(optimizer, Optimizer, "optimizer").to_native()
         start = Uniform(-0.05, 0.05) if initializer is None else initializer
         schema.initializer = _checked(start, Initializer, "initializer").to_native()
-        schema.seed = _integer(seed, "seed", 0, 2**64 - 1)
+        schema.seed = as_integer(seed, "seed", 0, 2**64 - 1)
         if num_embeddings is not None:
-            schema.num_embeddings = _integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
+            schema.num_embeddings = as_integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
         schema.gradient_bound = gradient_bound
         return Table(self, name, self.native.create_table(schema, bool(exist_ok)))
 
@@ -252,8 +262,18 @@ class Client:
         return [dict(shard) for shard in self.native.status()]
 
     def close(self) -> None:
-        """Wait for pending pushes, then end the connections. May be called again."""
+        """Wait for pending pushes, then end the connections. May be called again.
+
+        Raises
+        ------
+        SessionLost
+            Pushes were still pending after the client's timeout: they are given up, and whether
+            they were applied is unknown.
+        Error
+            What a push raised that nobody waited for.
+        """
         with self._lock:
+            self._closed = True
             native = self._native
         if native is not None and self._process == os.getpid():
             _connected.discard(self)
@@ -264,6 +284,15 @@ class Client:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        # The native destructor would do the same with the GIL held, and drop the error.
+        if self._native is None or self._closed or self._process != os.getpid():
+            return
+        try:
+            self.close()
+        except Exception as error:
+            warnings.warn(f"closing {self!r}, which was dropped: {error}", RuntimeWarning, 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _shared_client, (self._options,)
@@ -284,7 +313,7 @@ def _shared_client(options: _Options) -> Client:
     """Give all objects unpickled in this process one lazy client per cluster."""
     with _unpickled_lock:
         client = _unpickled.get(options)
-        if client is None or client._process != os.getpid():
+        if client is None or client._closed or client._process != os.getpid():
             client = Client(options)
             _unpickled[options] = client
         return client
@@ -297,23 +326,13 @@ def _close_all() -> None:
         try:
             client.close()
         except Exception as error:
-            warnings.warn(f"closing {client!r} at exit: {error}", stacklevel=1)
+            warnings.warn(f"closing {client!r} at exit: {error}", RuntimeWarning, stacklevel=1)
 
 
 def _checked(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
         raise InvalidArgument(f"{name} must be a {kind.__name__}, not {value!r}")
     return value
-
-
-def _integer(value: Any, name: str, low: int, high: int) -> int:
-    try:
-        number = value.__index__()
-    except (AttributeError, TypeError):
-        number = None
-    if number is None or isinstance(value, bool) or not low <= number <= high:
-        raise InvalidArgument(f"{name} must be an integer in {low} .. {high}, not {value!r}")
-    return number
 
 
 def _check_dtype(dtype: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +11,8 @@ from hotrow.arrays import check_timeout
 from hotrow.errors import DeadlineExceeded
 
 T = TypeVar("T")
+
+NOT_YET: Any = object()  # what `take` answers when the time is over and the result may still come
 
 
 class Future(Generic[T]):
@@ -40,24 +43,39 @@ class Future(Generic[T]):
         Raises
         ------
         DeadlineExceeded
-            It is not there yet; ask again.
+            It is not there yet; ask again. Or the call itself gave up: then every later `result`
+            raises the same.
         Error
             What the pull or push itself raises.
         """
-        seconds = check_timeout(timeout)
-        with self._lock:
-            if self._outcome is None:
-                arrived_before = self._native.ready()
-                try:
-                    value = self._take(self._native, self._timeout if seconds is None else seconds)
-                    self._outcome = (value, None)
-                except DeadlineExceeded as error:
-                    if not arrived_before and not self._native.ready():
-                        raise
-                    self._outcome = (None, error)
-                except Exception as error:
-                    self._outcome = (None, error)
-            result, error = self._outcome
+        given = check_timeout(timeout)
+        deadline = time.monotonic() + (self._timeout if given is None else given)
+        outcome = self._outcome or self._wait_until(deadline)
+        if outcome is None:
+            raise DeadlineExceeded(
+                "the result is not there yet", hint="The call goes on: ask the same future again."
+            )
+        value, error = outcome
         if error is not None:
             raise error
-        return result  # type: ignore[return-value]
+        return value  # type: ignore[return-value]
+
+    def _wait_until(self, deadline: float) -> tuple[T | None, BaseException | None] | None:
+        """Wait for the outcome, or for the thread that waits already; None when it is late."""
+        if not self._lock.acquire(timeout=min(_left(deadline), threading.TIMEOUT_MAX)):
+            return None
+        try:
+            if self._outcome is None:
+                try:
+                    value = self._take(self._native, _left(deadline))
+                    if value is not NOT_YET:
+                        self._outcome = (value, None)
+                except Exception as error:
+                    self._outcome = (None, error)
+            return self._outcome
+        finally:
+            self._lock.release()
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())

@@ -6,18 +6,12 @@ order and for every client.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from hotrow import _native
 from hotrow.errors import InvalidArgument
-
-
-def _check_finite(**values: float) -> None:
-    for name, value in values.items():
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise InvalidArgument(f"{name} must be a finite number, not {value!r}")
+from hotrow.scalars import set_floats, shortest
 
 
 class Initializer:
@@ -51,7 +45,7 @@ class Constant(Initializer):
 
     def __post_init__(self) -> None:
         """Refuse what is not finite."""
-        _check_finite(value=self.value)
+        set_floats(self, "value")
 
     def to_native(self) -> Any:
         """Convert for the native client."""
@@ -75,7 +69,7 @@ class Uniform(Initializer):
 
     def __post_init__(self) -> None:
         """Refuse an empty or infinite range."""
-        _check_finite(low=self.low, high=self.high)
+        set_floats(self, "low", "high")
         if self.low > self.high:
             raise InvalidArgument(f"Uniform needs low <= high, not {self.low} > {self.high}")
 
@@ -104,7 +98,7 @@ class Normal(Initializer):
 
     def __post_init__(self) -> None:
         """Refuse what is not finite and a negative deviation."""
-        _check_finite(mean=self.mean, std=self.std)
+        set_floats(self, "mean", "std")
         if self.std < 0:
             raise InvalidArgument(f"Normal needs std >= 0, not {self.std}")
 
@@ -122,7 +116,7 @@ def initializer_from_native(native: Any) -> Initializer:
     if name == "Zeros":
         return Zeros()
     if name == "Constant":
-        return Constant(native.value)
+        return Constant(shortest(native.value))
     if name == "Uniform":
-        return Uniform(native.low, native.high)
-    return Normal(native.mean, native.standard_deviation)
+        return Uniform(shortest(native.low), shortest(native.high))
+    return Normal(shortest(native.mean), shortest(native.standard_deviation))

@@ -7,18 +7,12 @@ Everything that this version does not offer is refused when it is named.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hotrow import _native
 from hotrow.errors import InvalidArgument, Unimplemented
-
-
-def _check_not_negative(**values: float) -> None:
-    for name, value in values.items():
-        if not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
-            raise InvalidArgument(f"{name} must be a finite number >= 0, not {value!r}")
+from hotrow.scalars import as_float, set_floats, shortest
 
 
 def _refuse(optimizer: Optimizer, **defaults: Any) -> None:
@@ -62,7 +56,7 @@ class Optimizer(_Common):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be served."""
-        _check_not_negative(lr=self.lr)
+        set_floats(self, "lr", least=0.0)
         _refuse(
             self, weight_decay=0.0, weight_decay_mode="none", state_dtype="float32", dialect=None
         )
@@ -122,7 +116,7 @@ class Adagrad(Optimizer):
     def __post_init__(self) -> None:
         """Refuse what cannot be served."""
         super().__post_init__()
-        _check_not_negative(eps=self.eps, initial_accumulator_value=self.initial_accumulator_value)
+        set_floats(self, "eps", "initial_accumulator_value", least=0.0)
         _refuse(self, lr_decay=0.0)
 
     def to_native(self) -> Any:
@@ -154,7 +148,7 @@ class RowwiseAdagrad(Optimizer):
     def __post_init__(self) -> None:
         """Refuse what cannot be served."""
         super().__post_init__()
-        _check_not_negative(eps=self.eps, initial_accumulator_value=self.initial_accumulator_value)
+        set_floats(self, "eps", "initial_accumulator_value", least=0.0)
 
     def to_native(self) -> Any:
         """Convert for the native client."""
@@ -190,10 +184,11 @@ class Adam(Optimizer):
     def __post_init__(self) -> None:
         """Refuse what cannot be served."""
         super().__post_init__()
-        _check_not_negative(eps=self.eps)
-        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+        set_floats(self, "eps", least=0.0)
+        betas = tuple(as_float(beta, "betas", 0.0) for beta in self.betas)
+        if len(betas) != 2 or not all(beta < 1.0 for beta in betas):
             raise InvalidArgument(f"betas must be two numbers in [0, 1), not {self.betas!r}")
-        object.__setattr__(self, "betas", tuple(self.betas))
+        object.__setattr__(self, "betas", betas)
         if self.bias_correction not in ("global", "row"):
             raise InvalidArgument(
                 f"bias_correction must be 'global' or 'row', not {self.bias_correction!r}"
@@ -223,20 +218,13 @@ def optimizer_from_native(native: Any) -> Optimizer:
     """Convert what the native client says about a table."""
     name = type(native).__name__
     if name == "Sgd":
-        return Sgd(lr=_short(native.lr))
+        return Sgd(lr=shortest(native.lr))
     if name == "Adam":
-        betas = (_short(native.beta1), _short(native.beta2))
-        return Adam(lr=_short(native.lr), betas=betas, eps=_short(native.eps))
+        betas = (shortest(native.beta1), shortest(native.beta2))
+        return Adam(lr=shortest(native.lr), betas=betas, eps=shortest(native.eps))
     cls = Adagrad if name == "Adagrad" else RowwiseAdagrad
     return cls(
-        lr=_short(native.lr),
-        eps=_short(native.eps),
-        initial_accumulator_value=_short(native.initial_accumulator_value),
+        lr=shortest(native.lr),
+        eps=shortest(native.eps),
+        initial_accumulator_value=shortest(native.initial_accumulator_value),
     )
-
-
-def _short(value: float) -> float:
-    """Shortest decimal that gives the same float32: 0.1 rather than 0.10000000149."""
-    import numpy as np
-
-    return float(str(np.float32(value)))

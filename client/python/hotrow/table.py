@@ -13,9 +13,10 @@ import numpy as np
 from hotrow import _native
 from hotrow.arrays import as_keys, as_rows, check_timeout
 from hotrow.errors import InvalidArgument
-from hotrow.futures import Future
+from hotrow.futures import NOT_YET, Future
 from hotrow.initializers import Initializer, initializer_from_native
 from hotrow.optimizers import Optimizer, optimizer_from_native
+from hotrow.scalars import shortest
 
 if TYPE_CHECKING:
     from hotrow.client import Client
@@ -111,7 +112,7 @@ class Table:
     @property
     def gradient_bound(self) -> float:
         """Largest |g| that a push may bring."""
-        return self._schema().gradient_bound
+        return shortest(self._schema().gradient_bound)
 
     def pull(self, keys: Any, *, read_only: bool = False, timeout: float | None = None) -> Any:
         """Read rows. Creates and changes nothing: an unknown key answers its initial value.
@@ -135,7 +136,7 @@ class Table:
         ------
         InvalidArgument, KeyRange
             Before anything is sent.
-        Unavailable, DeadlineExceeded
+        Unavailable, DeadlineExceeded, Overloaded
         """
         given = as_keys(keys)
         rows, memory = given.empty_rows(self.dim)
@@ -143,15 +144,17 @@ class Table:
         return given.deliver(rows)
 
     def pull_async(self, keys: Any, *, read_only: bool = False) -> Future[Any]:
-        """Read rows later: as `pull`, but returns a `Future` at once."""
+        """Read rows later: as `pull`, but returns a `Future`.
+
+        Waits only where the client's calls in flight fill their budget, up to its timeout.
+        """
         given = as_keys(keys)
         dim = self.dim
         native = self.native.pull_async(given.words, read_only, None)
 
         def take(pending: Any, timeout: float) -> Any:
             rows, memory = given.empty_rows(dim)
-            pending.wait(timeout, memory)
-            return given.deliver(rows)
+            return given.deliver(rows) if pending.wait(timeout, memory) else NOT_YET
 
         return Future(native, take, self.client.timeout)
 
@@ -205,6 +208,13 @@ class Table:
         DeadlineExceeded
             Not yet acknowledged but still pending: `client.flush()` waits for it. Do not push
             again.
+        Overloaded
+            Earlier calls of this client left no room in time: nothing was sent.
+        SessionLost
+            A shard no longer knows this client's pushes; this one may have been applied. Connect
+            anew to go on.
+        Unavailable
+            The table could not be opened at its first use.
         """
         arguments = self._push_arguments(keys, gradients, lr, step, check_timeout(timeout))
         return PushCounts(*self.native.push(*arguments))
@@ -212,12 +222,19 @@ class Table:
     def push_async(
         self, keys: Any, gradients: Any, *, lr: float | None = None, step: int | None = None
     ) -> Future[PushCounts]:
-        """Apply gradients later: as `push`, but returns a `Future` at once."""
+        """Apply gradients later: as `push`, but returns a `Future`.
+
+        Waits only where the client's calls in flight fill their budget, up to its timeout. `keys`
+        and `gradients` may be changed afterwards.
+        """
         words, rows, options = self._push_arguments(keys, gradients, lr, step, None)
         native = self.native.push_async(words, rows, options)
-        return Future(
-            native, lambda pending, wait: PushCounts(*pending.wait(wait)), self.client.timeout
-        )
+
+        def take(pending: Any, timeout: float) -> Any:
+            counts = pending.wait(timeout)
+            return NOT_YET if counts is None else PushCounts(*counts)
+
+        return Future(native, take, self.client.timeout)
 
     def upsert(self, keys: Any, rows: Any) -> PushCounts:
         """Write row values; the optimizer state of these rows starts afresh.
@@ -228,21 +245,62 @@ class Table:
             As for `pull`. Of a repeated key the last row wins.
         rows : array_like
             Floating, keys.shape + (dim,).
+
+        Returns
+        -------
+        PushCounts
+
+        Raises
+        ------
+        InvalidArgument, KeyRange, Overloaded, CapacityFull, DeadlineExceeded, SessionLost
+            As for `push`.
         """
         given = as_keys(keys)
         values = as_rows(rows, given, self.dim, "rows")
         return PushCounts(*self.native.upsert(given.words, values))
 
     def remove(self, keys: Any) -> int:
-        """Remove rows with their state; returns how many were stored."""
+        """Remove rows with their state.
+
+        Parameters
+        ----------
+        keys : array_like
+            As for `pull`; unknown ones are passed over.
+
+        Returns
+        -------
+        int
+            How many rows were stored.
+
+        Raises
+        ------
+        InvalidArgument, KeyRange, Overloaded, DeadlineExceeded, SessionLost
+            As for `push`.
+        """
         return self.native.remove(as_keys(keys).words)
 
     def size(self) -> int:
-        """Return the number of stored rows, over all shards."""
+        """Return the number of stored rows, over all shards.
+
+        Raises
+        ------
+        NotFound, Unavailable, DeadlineExceeded
+        """
         return self.native.size()
 
     def stats(self) -> dict[str, Any]:
-        """Counters of the table, summed over all shards: rows, bytes, rows pulled and pushed."""
+        """Counters of the table, summed over all shards.
+
+        Returns
+        -------
+        dict
+            name, rows, used_bytes, allocated_bytes, rows_pulled, rows_pulled_initial, rows_pushed,
+            rows_created, rows_refused, gradients_refused, and the highest_step of any push.
+
+        Raises
+        ------
+        NotFound, Unavailable, DeadlineExceeded
+        """
         return dict(self.native.stats())
 
     def scan(self, batch: int = 65536, *, state: bool = False) -> Iterator[tuple[Any, ...]]:
@@ -263,6 +321,13 @@ class Table:
             float32 (n, dim).
         state : dict of numpy.ndarray
             (n, dim), or (n,) where the optimizer keeps one value a row.
+
+        Raises
+        ------
+        InvalidArgument
+            At once, for `batch`.
+        NotFound, Unavailable, DeadlineExceeded
+            From the step at which it happens.
         """
         if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
             raise InvalidArgument(f"batch must be an integer >= 1, not {batch!r}")

@@ -1,8 +1,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,10 +24,12 @@ struct BagsRequest {
   PullOptions pull;
 };
 
-std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& request, KeyArray keys,
-                                    InputArray<int64_t, 1> offsets,
-                                    std::optional<InputArray<float, 1>> weights,
-                                    OutputArray<float, 2> out) {
+// Keys (n), offsets (bags + 1), weights (n) or none.
+using BagArrays = std::tuple<KeyArray, InputArray<int64_t, 1>, std::optional<InputArray<float, 1>>>;
+
+std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& request,
+                                    const BagArrays& arrays, OutputArray<float, 2> out) {
+  const auto& [keys, offsets, weights] = arrays;
   BagsInput input{.mode = request.mode,
                   .keys = SpanOf(keys),
                   .offsets = SpanOf(offsets),
@@ -39,12 +43,7 @@ std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& reque
   if (out.shape(0) + 1 != offsets.size() || static_cast<int64_t>(out.shape(1)) != table.dim()) {
     RaiseInvalidArgument("out must have the shape (bags, dim)");
   }
-  absl::StatusOr<std::unique_ptr<PooledBags>> pooled;
-  {
-    nb::gil_scoped_release release;
-    pooled = PooledBags::Forward(table, input, SpanOf(out));
-  }
-  return ValueOrRaise(std::move(pooled));
+  return WithoutGil([&] { return PooledBags::Forward(table, input, SpanOf(out)); });
 }
 
 void CheckOutGradient(const PooledBags& bags, const RowArray& out_gradient) {
@@ -103,8 +102,8 @@ void BindBags(nb::module_& module) {
   nb::class_<PooledBags>(module, "PooledBags")
       .def("backward", &Backward, nb::arg("out_gradient"), nb::arg("scale"))
       .def("backward_weights", &BackwardWeights, nb::arg("out_gradient"));
-  module.def("pool_forward", &Forward, nb::arg("table"), nb::arg("request"), nb::arg("keys"),
-             nb::arg("offsets"), nb::arg("weights").none(), nb::arg("out"));
+  module.def("pool_forward", &Forward, nb::arg("table"), nb::arg("request"), nb::arg("arrays"),
+             nb::arg("out").noconvert());
 }
 
 }  // namespace hotrow::python

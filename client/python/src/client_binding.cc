@@ -20,40 +20,19 @@ namespace hotrow::python {
 
 namespace {
 
+// Job, rank and world size of this worker.
+using Worker = std::tuple<std::string, uint32_t, uint32_t>;
+
 std::shared_ptr<Client> Connect(std::vector<std::string> addresses,
                                 std::map<std::string, std::string> address_map, double timeout,
-                                std::string job) {
+                                Worker worker) {
   ConnectOptions options{.addresses = std::move(addresses),
                          .address_map = std::move(address_map),
                          .timeout = ToMilliseconds(timeout),
-                         .job = std::move(job)};
-  absl::StatusOr<std::shared_ptr<Client>> client;
-  {
-    nb::gil_scoped_release release;
-    client = Client::Connect(std::move(options));
-  }
-  return ValueOrRaise(std::move(client));
-}
-
-// Runs `call` without the GIL and raises what it returns unless it is OK.
-template <typename Call>
-auto WithoutGil(Call&& call) {
-  decltype(call()) result;
-  {
-    nb::gil_scoped_release release;
-    result = call();
-  }
-  return ValueOrRaise(std::move(result));
-}
-
-template <typename Call>
-void StatusWithoutGil(Call&& call) {
-  absl::Status status;
-  {
-    nb::gil_scoped_release release;
-    status = call();
-  }
-  RaiseIfError(status);
+                         .job = std::move(std::get<0>(worker)),
+                         .rank = std::get<1>(worker),
+                         .world_size = std::get<2>(worker)};
+  return WithoutGil([&] { return Client::Connect(std::move(options)); });
 }
 
 // One table's part of a training step: table, keys (n), gradients (n, dim), options.
@@ -102,7 +81,7 @@ nb::list StatusOf(Client& client) {
 
 void BindClient(nb::module_& module) {
   module.def("connect", &Connect, nb::arg("addresses"), nb::arg("address_map"), nb::arg("timeout"),
-             nb::arg("job"));
+             nb::arg("worker"));
   nb::class_<Client>(module, "Client")
       .def(
           "create_table",
@@ -128,10 +107,10 @@ void BindClient(nb::module_& module) {
       .def(
           "flush",
           [](Client& client, std::optional<double> timeout) {
-            StatusWithoutGil([&, wait = ToMilliseconds(timeout)] { return client.Flush(wait); });
+            WithoutGil([&, wait = ToMilliseconds(timeout)] { return client.Flush(wait); });
           },
           nb::arg("timeout").none())
-      .def("close", [](Client& client) { StatusWithoutGil([&] { return client.Close(); }); })
+      .def("close", [](Client& client) { WithoutGil([&] { return client.Close(); }); })
       .def("status", &StatusOf)
       .def("shards", &Client::shards);
 }

@@ -2,7 +2,8 @@
 //
 // Thread safety: each method, from any thread; a result is taken once (hotrow/futures.py sees to
 // it). Ownership: the C++ futures own what they need; dropping one abandons the result, never the
-// work. Errors: Wait raises the typed exception, DeadlineExceeded when the result is not there yet.
+// work. Errors: wait raises the typed exception of the call; a result that is not there yet is a
+// value (False, None), so that it is told apart from a call that exceeded its own deadline.
 
 #pragma once
 

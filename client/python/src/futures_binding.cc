@@ -1,7 +1,9 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "client/python/src/arrays.h"
@@ -31,27 +33,32 @@ namespace {
 using PendingPull = Future<std::shared_ptr<PulledBatch>>;
 using PendingPush = Future<PushCounts>;
 
-void WaitForRows(PendingPull& pending, double timeout_seconds, OutputArray<float, 2> rows) {
+// The result of `pending`, or nothing when it is not there within the timeout.
+template <typename T>
+std::optional<T> ResultOf(Future<T>& pending, double timeout_seconds) {
   const auto timeout = ToMilliseconds(timeout_seconds);
-  absl::Status status;
+  std::optional<absl::StatusOr<T>> result;
   {
     nb::gil_scoped_release release;
-    auto batch = pending.Wait(timeout);
-    status = batch.status();
-    if (status.ok()) ScatterRows(**batch, SpanOf(rows));
+    result = pending.TryWait(timeout);
   }
-  RaiseIfError(status);
+  if (!result) return std::nullopt;
+  return ValueOrRaise(*std::move(result));
 }
 
-std::pair<int64_t, int64_t> WaitForCounts(PendingPush& pending, double timeout_seconds) {
-  const auto timeout = ToMilliseconds(timeout_seconds);
-  absl::StatusOr<PushCounts> counts;
-  {
-    nb::gil_scoped_release release;
-    counts = pending.Wait(timeout);
-  }
-  const PushCounts value = ValueOrRaise(std::move(counts));
-  return {value.rows_updated, value.rows_created};
+bool WaitForRows(PendingPull& pending, double timeout_seconds, OutputArray<float, 2> rows) {
+  const auto batch = ResultOf(pending, timeout_seconds);
+  if (!batch) return false;
+  nb::gil_scoped_release release;
+  ScatterRows(**batch, SpanOf(rows));
+  return true;
+}
+
+std::optional<std::pair<int64_t, int64_t>> WaitForCounts(PendingPush& pending,
+                                                         double timeout_seconds) {
+  const std::optional<PushCounts> counts = ResultOf(pending, timeout_seconds);
+  if (!counts) return std::nullopt;
+  return std::pair{counts->rows_updated, counts->rows_created};
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ std::pair<int64_t, int64_t> WaitForCounts(PendingPush& pending, double timeout_s
 void BindFutures(nb::module_& module) {
   nb::class_<PendingPull>(module, "PendingPull")
       .def("ready", &PendingPull::ready)
-      .def("wait", &WaitForRows, nb::arg("timeout"), nb::arg("rows"));
+      .def("wait", &WaitForRows, nb::arg("timeout"), nb::arg("rows").noconvert());
   nb::class_<PendingPush>(module, "PendingPush")
       .def("ready", &PendingPush::ready)
       .def("wait", &WaitForCounts, nb::arg("timeout"));

@@ -5,9 +5,12 @@
 
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,6 +27,22 @@ template <typename T>
 T ValueOrRaise(absl::StatusOr<T> result) {
   RaiseIfError(result.status());
   return *std::move(result);
+}
+
+// Runs `call` without the GIL. Raises the status that it returns unless that is OK, and hands on
+// the value of a StatusOr.
+template <typename Call>
+auto WithoutGil(Call&& call) {
+  std::invoke_result_t<Call> result;
+  {
+    nanobind::gil_scoped_release release;
+    result = call();
+  }
+  if constexpr (std::is_same_v<decltype(result), absl::Status>) {
+    RaiseIfError(result);
+  } else {
+    return ValueOrRaise(std::move(result));
+  }
 }
 
 // Seconds, as Python counts time, to the client's milliseconds; at least one, so that a short

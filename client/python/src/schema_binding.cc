@@ -59,11 +59,7 @@ void BindSchema(nb::module_& module) {
       .def_rw("seed", &TableSchema::seed)
       .def_rw("num_embeddings", &TableSchema::num_embeddings)
       .def_rw("gradient_bound", &TableSchema::gradient_bound);
-  nb::class_<TableInfo>(module, "TableInfo")
-      .def_ro("table_id", &TableInfo::table_id)
-      .def_ro("schema", &TableInfo::schema)
-      .def_ro("row_bytes", &TableInfo::row_bytes)
-      .def_ro("highest_step", &TableInfo::highest_step);
+  nb::class_<TableInfo>(module, "TableInfo").def_ro("schema", &TableInfo::schema);
 }
 
 }  // namespace hotrow::python

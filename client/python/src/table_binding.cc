@@ -17,9 +17,10 @@ namespace {
 
 using Counts = std::pair<int64_t, int64_t>;  // rows updated, rows created
 
-Counts CountsOrRaise(absl::StatusOr<PushCounts> counts) {
-  const PushCounts value = ValueOrRaise(std::move(counts));
-  return {value.rows_updated, value.rows_created};
+template <typename Call>
+Counts CountsOf(Call&& call) {
+  const PushCounts counts = WithoutGil(call);
+  return {counts.rows_updated, counts.rows_created};
 }
 
 PullOptions PullOptionsOf(bool read_only, std::optional<double> timeout) {
@@ -29,12 +30,7 @@ PullOptions PullOptionsOf(bool read_only, std::optional<double> timeout) {
 void Pull(const Table& table, KeyArray keys, OutputArray<float, 2> rows, bool read_only,
           std::optional<double> timeout) {
   const PullOptions options = PullOptionsOf(read_only, timeout);
-  absl::Status status;
-  {
-    nb::gil_scoped_release release;
-    status = table.Pull(SpanOf(keys), SpanOf(rows), options);
-  }
-  RaiseIfError(status);
+  WithoutGil([&] { return table.Pull(SpanOf(keys), SpanOf(rows), options); });
 }
 
 Future<std::shared_ptr<PulledBatch>> PullAsync(const Table& table, KeyArray keys, bool read_only,
@@ -50,12 +46,7 @@ PushOptions PushOptionsOf(std::optional<float> learning_rate, std::optional<uint
 }
 
 Counts Push(const Table& table, KeyArray keys, RowArray gradients, const PushOptions& options) {
-  absl::StatusOr<PushCounts> counts;
-  {
-    nb::gil_scoped_release release;
-    counts = table.Push(SpanOf(keys), SpanOf(gradients), options);
-  }
-  return CountsOrRaise(std::move(counts));
+  return CountsOf([&] { return table.Push(SpanOf(keys), SpanOf(gradients), options); });
 }
 
 Future<PushCounts> PushAsync(const Table& table, KeyArray keys, RowArray gradients,
@@ -65,31 +56,11 @@ Future<PushCounts> PushAsync(const Table& table, KeyArray keys, RowArray gradien
 }
 
 Counts Upsert(const Table& table, KeyArray keys, RowArray rows) {
-  absl::StatusOr<PushCounts> counts;
-  {
-    nb::gil_scoped_release release;
-    counts = table.Upsert(SpanOf(keys), SpanOf(rows));
-  }
-  return CountsOrRaise(std::move(counts));
-}
-
-template <typename Result>
-Result WithoutGil(const Table& table, absl::StatusOr<Result> (Table::*method)() const) {
-  absl::StatusOr<Result> result;
-  {
-    nb::gil_scoped_release release;
-    result = (table.*method)();
-  }
-  return ValueOrRaise(std::move(result));
+  return CountsOf([&] { return table.Upsert(SpanOf(keys), SpanOf(rows)); });
 }
 
 int64_t Remove(const Table& table, KeyArray keys) {
-  absl::StatusOr<int64_t> removed;
-  {
-    nb::gil_scoped_release release;
-    removed = table.Remove(SpanOf(keys));
-  }
-  return ValueOrRaise(std::move(removed));
+  return WithoutGil([&] { return table.Remove(SpanOf(keys)); });
 }
 
 // Copies one batch of a scan out of the received buffers and shows it to `visit`.
@@ -154,7 +125,7 @@ void BindTable(nb::module_& module) {
           nb::arg("learning_rate").none(), nb::arg("step").none(), nb::arg("timeout").none());
   nb::class_<Table>(module, "Table")
       .def("info", &Table::info)
-      .def("pull", &Pull, nb::arg("keys"), nb::arg("rows"), nb::arg("read_only"),
+      .def("pull", &Pull, nb::arg("keys"), nb::arg("rows").noconvert(), nb::arg("read_only"),
            nb::arg("timeout").none())
       .def("pull_async", &PullAsync, nb::arg("keys"), nb::arg("read_only"),
            nb::arg("timeout").none())
@@ -162,10 +133,11 @@ void BindTable(nb::module_& module) {
       .def("push_async", &PushAsync, nb::arg("keys"), nb::arg("gradients"), nb::arg("options"))
       .def("upsert", &Upsert, nb::arg("keys"), nb::arg("rows"))
       .def("remove", &Remove, nb::arg("keys"))
-      .def("size", [](const Table& table) { return WithoutGil(table, &Table::Size); })
+      .def("size", [](const Table& table) { return WithoutGil([&] { return table.Size(); }); })
       .def("scan", &Scan, nb::arg("batch_rows"), nb::arg("with_state"), nb::arg("visit"))
-      .def("stats",
-           [](const Table& table) { return StatisticsOf(WithoutGil(table, &Table::Stats)); });
+      .def("stats", [](const Table& table) {
+        return StatisticsOf(WithoutGil([&] { return table.Stats(); }));
+      });
 }
 
 }  // namespace hotrow::python

@@ -80,13 +80,13 @@ class _Pool(torch.autograd.Function):
     ) -> torch.Tensor:
         padding = None if bags.skipped is None else bags.skipped & (2**64 - 1)
         request = _native.BagsRequest(_MODES[bags.mode], padding, read_only)
-        out = torch.empty(max(0, bags.offsets.size - 1), module.embedding_dim)
+        sample_weights = None if weights is None else weights.detach().contiguous().numpy()
+        bag_count = max(0, bags.offsets.size - 1)
+        out = torch.empty((bag_count, module.embedding_dim), dtype=torch.float32, device="cpu")
         ctx.pooled = _native.pool_forward(
             module.table.native,
             request,
-            bags.keys.words,
-            bags.offsets,
-            None if weights is None else weights.detach().contiguous().numpy(),
+            (bags.keys.words, bags.offsets, sample_weights),
             out.numpy(),
         )
         ctx.module = module

@@ -1,0 +1,67 @@
+"""Numbers of users: checked, and in the form in which servers give them back.
+
+Servers keep float32. What they answer is the shortest decimal that gives the same float32, so that
+`Sgd(lr=0.1)` comes back equal; a float32 of NumPy is taken in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hotrow.errors import InvalidArgument
+
+
+def shortest(value: Any) -> float:
+    """Shortest decimal that gives the same float32: 0.1 rather than 0.10000000149."""
+    return float(str(np.float32(value)))
+
+
+def as_float(value: Any, name: str, least: float = -math.inf) -> float:
+    """Check and convert a finite number.
+
+    Parameters
+    ----------
+    value : float
+        Of Python or NumPy.
+    name : str
+        Stands in the message.
+    least : float
+        Smallest legal value.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, bool
+    )
+    if not number or not math.isfinite(value) or value < least:
+        limit = "" if least == -math.inf else f" >= {least:g}"
+        raise InvalidArgument(f"{name} must be a finite number{limit}, not {value!r}")
+    return shortest(value) if isinstance(value, (np.float32, np.float16)) else float(value)
+
+
+def set_floats(instance: Any, *names: str, least: float = -math.inf) -> None:
+    """Check and convert fields of a frozen dataclass; see `as_float`."""
+    for name in names:
+        object.__setattr__(instance, name, as_float(getattr(instance, name), name, least))
+
+
+def as_integer(value: Any, name: str, low: int, high: int) -> int:
+    """Check and convert an integer of Python or NumPy in `low` .. `high`.
+
+    Raises
+    ------
+    InvalidArgument
+        Also for a bool, and for a float that is whole.
+    """
+    try:
+        number = value.__index__()
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or isinstance(value, (bool, np.bool_)) or not low <= number <= high:
+        raise InvalidArgument(f"{name} must be an integer in {low} .. {high}, not {value!r}")
+    return number
