@@ -11,6 +11,7 @@ backward passes) and pushed by `SparseOptimizer.step()`, never inside backward.
 from hotrow.torch.clip import clip_grad_norm_
 from hotrow.torch.embedding import Embedding
 from hotrow.torch.embedding_bag import EmbeddingBag
+from hotrow.torch.module import ignore_in_ddp
 from hotrow.torch.optimizer import SparseOptimizer
 
-__all__ = ["Embedding", "EmbeddingBag", "SparseOptimizer", "clip_grad_norm_"]
+__all__ = ["Embedding", "EmbeddingBag", "SparseOptimizer", "clip_grad_norm_", "ignore_in_ddp"]

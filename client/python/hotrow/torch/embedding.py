@@ -18,6 +18,7 @@ from hotrow.torch.module import (
     check_input,
     load_weight,
     refuse_arguments,
+    weight_shape,
 )
 from hotrow.torch.pooling import Bags, pool
 
@@ -33,7 +34,10 @@ class Embedding(RemoteModule):
     -----
     Positions of `padding_idx` answer zeros, are not pulled and get no gradient. Once a row was
     loaded for that key by this module (`_weight`, `load_rows`, `from_pretrained`) they answer the
-    stored row.
+    stored row. That is `padding_loaded`: state of the module, kept by state_dict, copies and
+    pickles. Another process on the same table, such as another rank of a training run, does not
+    see it otherwise: load there the state_dict of the rank that loaded the rows, or set
+    `padding_loaded = True`.
     """
 
     def __init__(
@@ -67,10 +71,40 @@ class Embedding(RemoteModule):
         self.anchor.requires_grad_(not _freeze)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, **arguments: Any) -> Embedding:
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        *,
+        device: Any = None,
+        table: str | Table | None = None,
+        client: Client | None = None,
+        optimizer: Optimizer | None = None,
+        initializer: Initializer | None = None,
+        seed: int | None = None,
+    ) -> Embedding:
         """Make a module whose table holds a dense weight; see `EmbeddingBag.from_pretrained`."""
-        rows, dim = np.shape(embeddings)
-        return cls(rows, dim, _weight=embeddings, _freeze=freeze, **arguments)
+        return cls(
+            *weight_shape(embeddings),
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
+            device=device,
+            table=table,
+            client=client,
+            optimizer=optimizer,
+            initializer=initializer,
+            seed=seed,
+        )
 
     def load_rows(self, keys: Any, rows: Any) -> None:
         """Write rows into the table; see `RemoteModule.load_rows`."""
@@ -78,6 +112,15 @@ class Embedding(RemoteModule):
         if self.padding_idx is not None:
             padding = np.uint64(self.padding_idx & (2**64 - 1))
             self.padding_loaded |= bool((as_keys(keys).words == padding).any())
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return what a state_dict keeps: the table and whether its padding row was loaded."""
+        return {**super().get_extra_state(), "padding_loaded": self.padding_loaded}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Refuse the state of a module on another table; learn that a padding row was loaded."""
+        super().set_extra_state(state)
+        self.padding_loaded |= bool(state["padding_loaded"])
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Pull rows.

@@ -19,6 +19,7 @@ from hotrow.torch.module import (
     check_input,
     load_weight,
     refuse_arguments,
+    weight_shape,
 )
 from hotrow.torch.pooling import Bags, pool
 
@@ -35,7 +36,8 @@ class EmbeddingBag(RemoteModule):
     table : str or Table
         Name of the table.
     client : Client
-        Not needed when `table` is a Table.
+        Not needed when `table` is a Table, which is then taken as it is: another client, or any of
+        the three arguments below, is refused beside it.
     optimizer, initializer, seed : Optimizer, Initializer, int, optional
         Create the table with these unless it exists; an existing one must have the same. Without
         any of them an existing table is taken, a missing one created with Adagrad(lr=.01),
@@ -55,6 +57,7 @@ class EmbeddingBag(RemoteModule):
     - `per_sample_weights` may be of any floating type, and has a gradient for a frozen table too.
     - `scale_grad_by_freq` counts a key over the whole forward call.
     - `max_norm` and `norm_type` are refused: a look-up never writes. `sparse` has no effect.
+    - DistributedDataParallel is told to leave these modules alone by `hotrow.torch.ignore_in_ddp`.
     - Rows are float32; `.half()`, `.to()` change type and device of the outputs only.
 
     Raises
@@ -99,9 +102,27 @@ class EmbeddingBag(RemoteModule):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Any, freeze: bool = True, **arguments: Any
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        *,
+        device: Any = None,
+        table: str | Table | None = None,
+        client: Client | None = None,
+        optimizer: Optimizer | None = None,
+        initializer: Initializer | None = None,
+        seed: int | None = None,
     ) -> EmbeddingBag:
         """Make a module whose table holds a dense weight.
+
+        Arguments stand in torch's order; those that name the table follow by keyword.
 
         Parameters
         ----------
@@ -109,11 +130,29 @@ class EmbeddingBag(RemoteModule):
             (num_embeddings, embedding_dim), any floating type; row i becomes key i.
         freeze : bool
             Collect no gradients.
-        **arguments
-            Of the constructor, `table=` and `client=` among them.
+
+        Raises
+        ------
+        InvalidArgument, Unimplemented, SchemaMismatch
+            As for the constructor.
         """
-        rows, dim = np.shape(embeddings)
-        bag = cls(rows, dim, _weight=embeddings, **arguments)
+        bag = cls(
+            *weight_shape(embeddings),
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            embeddings,
+            include_last_offset,
+            padding_idx,
+            device,
+            table=table,
+            client=client,
+            optimizer=optimizer,
+            initializer=initializer,
+            seed=seed,
+        )
         bag.anchor.requires_grad_(not freeze)
         return bag
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -19,6 +21,7 @@ from hotrow.errors import (
 )
 from hotrow.initializers import Initializer, Normal
 from hotrow.optimizers import Adagrad, Optimizer
+from hotrow.scalars import as_integer
 from hotrow.table import Table
 from hotrow.torch.pending import PendingGradients
 
@@ -39,8 +42,8 @@ class TableArguments:
 class RemoteModule(nn.Module):
     """A module whose rows live in a table on the servers.
 
-    It owns one zero-size parameter, `anchor`: outputs require grad through it, and optimizers, DDP
-    and clipping find nothing in it to change.
+    It owns one zero-size parameter, `anchor`: outputs require grad through it, and optimizers and
+    clipping find nothing in it to change. `ignore_in_ddp` keeps DistributedDataParallel away.
     """
 
     num_embeddings: int | None
@@ -69,9 +72,16 @@ class RemoteModule(nn.Module):
         Parameters
         ----------
         keys : array_like
-            (n,) int64, uint64 or int32; NumPy, torch or a list.
+            int64, uint64 or int32, any shape; NumPy, torch or a list.
         rows : array_like
-            (n, embedding_dim), any floating type.
+            keys.shape + (embedding_dim,), any floating type.
+
+        Raises
+        ------
+        InvalidArgument, KeyRange
+            Nothing of the part that holds the fault was written; a large load is sent in parts.
+        CapacityFull, Overloaded, DeadlineExceeded, SessionLost
+            As for `Table.upsert`.
         """
         given = as_keys(keys)
         values = as_float_array(rows, "rows")
@@ -85,20 +95,26 @@ class RemoteModule(nn.Module):
             self.table.upsert(given.words[part], values[part])
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return what a state_dict keeps: the table's name and shape. Rows stay on the servers."""
+        """Return what a state_dict keeps: the table's name and schema. Rows stay on the servers."""
         return {
             "table": self.table.name,
             "embedding_dim": self.embedding_dim,
             "num_embeddings": self.num_embeddings,
+            # As text: torch.load takes no objects of other packages unless told to.
+            "optimizer": repr(self.table.optimizer),
+            "initializer": repr(self.table.initializer),
+            "seed": self.table.seed,
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Refuse the state of a module on another table."""
-        if state != self.get_extra_state():
-            raise SchemaMismatch(
-                f"the state belongs to {state}, this module to {self.get_extra_state()}",
-                table=self.table.name,
-            )
+        """Refuse the state of a module on another table, or on one of another schema."""
+        for field, ours in RemoteModule.get_extra_state(self).items():
+            theirs = state.get(field)
+            if theirs != ours:
+                raise SchemaMismatch(
+                    f"the state has {field}={theirs!r}, this module's table {ours!r}",
+                    table=self.table.name,
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -113,6 +129,51 @@ class RemoteModule(nn.Module):
         return ", ".join(parts)
 
 
+def remote_modules(roots: nn.Module | Iterable[nn.Module]) -> list[RemoteModule]:
+    """Find all Hotrow modules within, each once, in the order of `Module.modules()`."""
+    found: dict[int, RemoteModule] = {}
+    for root in [roots] if isinstance(roots, nn.Module) else list(roots):
+        if not isinstance(root, nn.Module):
+            raise InvalidArgument(f"SparseOptimizer takes modules, not {type(root).__name__}")
+        for module in root.modules():
+            if isinstance(module, RemoteModule):
+                found.setdefault(id(module), module)
+    return list(found.values())
+
+
+def by_table(modules: Iterable[RemoteModule]) -> list[list[RemoteModule]]:
+    """Group modules that share a table of a client."""
+    tables: dict[tuple[int, str], list[RemoteModule]] = {}
+    for module in modules:
+        tables.setdefault((id(module.table.client), module.table.name), []).append(module)
+    return list(tables.values())
+
+
+def ignore_in_ddp(model: nn.Module) -> nn.Module:
+    """Tell DistributedDataParallel to leave the Hotrow modules of `model` alone.
+
+    Without it DistributedDataParallel expects every Hotrow module to take part in every backward
+    pass, as it does of dense parameters.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        What DistributedDataParallel is going to wrap; call this before. A model that is itself a
+        Hotrow module stays as it is: DistributedDataParallel refuses to have nothing to do.
+
+    Returns
+    -------
+    torch.nn.Module
+        `model`.
+    """
+    names = set(getattr(model, "_ddp_params_and_buffers_to_ignore", ()))
+    for name, module in model.named_modules():
+        if isinstance(module, RemoteModule) and module is not model:
+            names.add(f"{name}.anchor")
+    model._ddp_params_and_buffers_to_ignore = sorted(names)
+    return model
+
+
 def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) -> Table:
     """Find the table of a module, or create it.
 
@@ -122,6 +183,7 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
     """
     client = where.client
     if isinstance(where.table, Table):
+        _refuse_beside_table(where)
         return _checked_table(where.table, num_embeddings, dim)
     if not isinstance(where.table, str):
         raise InvalidArgument("table= must name a table", hint='e.g. table="user"')
@@ -143,6 +205,19 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
     )
 
 
+def _refuse_beside_table(where: TableArguments) -> None:
+    """Refuse what asks for another table than the Table object that is given."""
+    if where.client is not None and where.client is not where.table.client:
+        raise InvalidArgument("client= is not the client of table=", table=where.table.name)
+    for name in ("optimizer", "initializer", "seed"):
+        if getattr(where, name) is not None:
+            raise InvalidArgument(
+                f"{name}= creates a table, but table= is one that exists",
+                table=where.table.name,
+                hint="Give the table's name, or leave it out.",
+            )
+
+
 def _checked_table(table: Table, num_embeddings: int | None, dim: int) -> Table:
     for name, wanted, found in (
         ("embedding_dim", dim, table.dim),
@@ -156,8 +231,15 @@ def _checked_table(table: Table, num_embeddings: int | None, dim: int) -> Table:
 
 
 def resolve_padding(padding_idx: int | None, num_embeddings: int | None) -> int | None:
-    """Find the padding key: negative values count from the end of a bounded table."""
-    if padding_idx is None or num_embeddings is None:
+    """Find the padding key.
+
+    Negative values count from the end of a bounded table. In an open table they are keys like any
+    other: -1 is the key whose 64 bits are those of 2**64 - 1.
+    """
+    if padding_idx is None:
+        return None
+    padding_idx = as_integer(padding_idx, "padding_idx", -(2**63), 2**64 - 1)
+    if num_embeddings is None:
         return padding_idx
     if not -num_embeddings <= padding_idx < num_embeddings:
         raise PaddingOutOfRange(
@@ -178,6 +260,14 @@ def refuse_arguments(max_norm: Any, norm_type: Any, dtype: Any) -> None:
         raise Unimplemented("norm_type belongs to max_norm, which is not offered")
     if dtype not in (None, torch.float32):
         raise Unimplemented(f"dtype={dtype} is not offered: rows are float32", hint="use .half()")
+
+
+def weight_shape(weight: Any) -> tuple[int, int]:
+    """Return (num_embeddings, embedding_dim) of a dense weight."""
+    shape = np.shape(weight)
+    if len(shape) != 2:
+        raise InvalidArgument(f"embeddings must be 2-D, not {len(shape)}-D")
+    return shape[0], shape[1]
 
 
 def load_weight(module: RemoteModule, weight: Any) -> None:

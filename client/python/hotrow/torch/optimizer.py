@@ -9,19 +9,33 @@ import numpy as np
 import torch
 from torch import nn
 
-from hotrow.errors import InvalidArgument, KeyRange, SchemaMismatch, Unimplemented
+from hotrow.errors import (
+    ClientClosed,
+    ForkedProcess,
+    InvalidArgument,
+    KeyRange,
+    Overloaded,
+    SchemaMismatch,
+    Unimplemented,
+)
 from hotrow.table import push_options
-from hotrow.torch.module import RemoteModule
-from hotrow.torch.pending import joined
+from hotrow.torch.module import by_table, remote_modules
+from hotrow.torch.pending import joined, squared_norm
+from hotrow.torch.workers import world_size
+
+# What the client itself refuses a push with, before it is numbered: nothing was sent.
+_NOT_SENT = (InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess)
 
 
 class SparseOptimizer(torch.optim.Optimizer):
     """Pushes what backward collected in Hotrow modules; the servers apply each table's optimizer.
 
     There is one parameter group per table, with its learning rate in `param_groups[i]["lr"]`: it
-    travels with every push, so torch's schedulers work. `param_groups[i]["step"]` counts calls of
-    `step()`, empty ones included, and travels too (Adam's bias correction uses it). It starts at
-    the highest step that the servers have seen, and `state_dict` keeps it.
+    travels with every push, so torch's schedulers work. `param_groups[i]["step"]` travels too:
+    Adam's bias correction uses it. It starts at the highest step that the servers have seen for
+    that table, 0 for a new one, and every call of `step()` adds one to that of all tables, also of
+    those that it has no gradients for. So tables of one age have one step, and a new table beside
+    an old one starts at 1. `state_dict` keeps the steps.
 
     Parameters
     ----------
@@ -30,8 +44,11 @@ class SparseOptimizer(torch.optim.Optimizer):
     lr : float, optional
         Learning rate of all tables; None: each table's own.
     average_over_world : bool
-        Divide gradients by torch.distributed's world size where it is initialised, so that N
-        workers with the mean loss of their parts equal one worker with the mean loss of the whole.
+        Divide gradients by torch.distributed's world size where it is initialised. With Sgd, N
+        workers with the mean loss of their parts then equal one worker with the mean loss of the
+        whole. With other optimizers they do not: each worker's push is an update of its own, so
+        that a key of several workers gets as many updates, and an Adagrad accumulator their squares
+        instead of the square of the sum.
 
     Notes
     -----
@@ -39,8 +56,13 @@ class SparseOptimizer(torch.optim.Optimizer):
     table, several backward passes. They leave the worker at `step()`: from the moment they are
     numbered they belong to the client, so a `step()` that raises `DeadlineExceeded` must not be
     repeated; `client.flush()` waits for it. A step that is refused before (`InvalidArgument`, e.g.
-    a gradient that is not finite) sends nothing, is not counted, and keeps the gradients until
-    `zero_grad()`.
+    a gradient that is not finite; `Overloaded`, `ClientClosed`, `ForkedProcess`) sends nothing, is
+    not counted, and keeps the gradients until `zero_grad()`. With tables of several clients this
+    holds for each client: what was sent to the clients before stays sent and counted, and the
+    gradients that are left go with the next step.
+
+    Copies and pickles take the modules along, not the gradients that wait in them: copy model and
+    optimizer in one go.
 
     GradScaler is refused in this version: bfloat16 autocast needs none. Weight decay belongs to the
     table's optimizer.
@@ -62,27 +84,28 @@ class SparseOptimizer(torch.optim.Optimizer):
         *,
         average_over_world: bool = True,
     ) -> None:
-        tables: dict[tuple[int, str], list[RemoteModule]] = {}
-        for module in _find(modules):
-            key = (id(module.table.client), module.table.name)
-            tables.setdefault(key, []).append(module)
-        if not tables:
+        self._modules = by_table(remote_modules(modules))
+        if not self._modules:
             raise InvalidArgument("there is no module of hotrow.torch in the model")
-        self._modules = list(tables.values())
         self.average_over_world = average_over_world
-        step = max(members[0].table.stats()["highest_step"] for members in self._modules)
         groups = []
         for members in self._modules:
             table = members[0].table
             rate = table.optimizer.lr if lr is None else float(lr)
             anchors = [module.anchor for module in members]
+            step = table.stats()["highest_step"]
             groups.append({"params": anchors, "lr": rate, "table": table.name, "step": step})
         super().__init__(groups, {"lr": 0.0 if lr is None else float(lr)})
 
     @property
     def step_count(self) -> int:
-        """Number of steps so far."""
-        return self.param_groups[0]["step"]
+        """Number of steps of the oldest table so far."""
+        return max(group["step"] for group in self.param_groups)
+
+    def pending_squared_norm(self) -> float:
+        """Squared 2-norm of what this worker's `step()` would push now, summed per key."""
+        groups = ([module.pending for module in members] for members in self._modules)
+        return sum(squared_norm(pendings) for pendings in groups) / self._divisor() ** 2
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -95,64 +118,71 @@ class SparseOptimizer(torch.optim.Optimizer):
 
         Raises
         ------
-        InvalidArgument
-            Nothing was sent or counted.
-        CapacityFull, Unavailable, DeadlineExceeded
+        InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess
+            Nothing was sent or counted; the gradients are kept.
+        CapacityFull, DeadlineExceeded, SessionLost
             See the class: do not repeat the step.
         """
+        self._refuse_grad_scaler()
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if getattr(self, "grad_scale", None) is not None:
+        self._push()
+        return loss
+
+    def _refuse_grad_scaler(self) -> None:
+        # Whatever was called before it, GradScaler.step leaves these two here for the call. An
+        # exception keeps it from removing them, and the next step may be one without a scaler.
+        touched = [self.__dict__.pop(name, self) for name in ("grad_scale", "found_inf")]
+        if any(value is not self for value in touched):
             raise Unimplemented(
                 "GradScaler is not offered by this version",
                 hint="bfloat16 autocast needs no scaler.",
             )
-        self._push(self.step_count + 1)
-        return loss
 
-    def _push(self, step: int) -> None:
+    def _push(self) -> None:
         by_client: dict[int, list[int]] = {}
         for i, members in enumerate(self._modules):
             by_client.setdefault(id(members[0].table.client), []).append(i)
         for indices in by_client.values():
-            self._push_to_client(indices, step)
-        self._count(step)
+            self._push_to_client(indices)
 
-    def _push_to_client(self, indices: list[int], step: int) -> None:
+    def _push_to_client(self, indices: list[int]) -> None:
         parts = []
         for i in indices:
             together = joined([module.pending for module in self._modules[i]])
             if together is not None:
                 keys, gradients = together
-                options = push_options(self.param_groups[i]["lr"], step, None)
+                group = self.param_groups[i]
+                options = push_options(group["lr"], group["step"] + 1, None)
                 table = self._modules[i][0].table
                 parts.append((table.native, keys, self._averaged(gradients), options))
-        if not parts:
-            return
-        client = self._modules[indices[0]][0].table.client
-        try:
-            client.native.push_tables(parts)
-        except (InvalidArgument, KeyRange):
-            raise  # refused before it was numbered
-        except BaseException:
-            self._clear(indices)
-            self._count(step)
-            raise
-        self._clear(indices)
+        if parts:
+            native = self._modules[indices[0]][0].table.client.native
+            try:
+                native.push_tables(parts)
+            except _NOT_SENT as error:
+                if error.shard is not None:  # a server refused it, others may not have
+                    self._sent(indices)
+                raise
+            except BaseException:
+                self._sent(indices)
+                raise
+        self._sent(indices)
+
+    def _divisor(self) -> int:
+        return world_size() if self.average_over_world else 1
 
     def _averaged(self, gradients: np.ndarray) -> np.ndarray:
-        distributed = torch.distributed
-        if not (self.average_over_world and distributed.is_available()):
-            return gradients
-        if not distributed.is_initialized() or distributed.get_world_size() == 1:
-            return gradients
-        return gradients / np.float32(distributed.get_world_size())
+        divisor = self._divisor()
+        return gradients if divisor == 1 else gradients / np.float32(divisor)
 
-    def _count(self, step: int) -> None:
-        for group in self.param_groups:
-            group["step"] = step
+    def _sent(self, indices: list[int]) -> None:
+        """Count the step of these tables; their gradients belong to the client now."""
+        for i in indices:
+            self.param_groups[i]["step"] += 1
+        self._clear(indices)
 
     def _clear(self, indices: Iterable[int]) -> None:
         for i in indices:
@@ -164,6 +194,10 @@ class SparseOptimizer(torch.optim.Optimizer):
         super().zero_grad(set_to_none)
         self._clear(range(len(self._modules)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        ours = {"_modules": self._modules, "average_over_world": self.average_over_world}
+        return {**super().__getstate__(), **ours}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over learning rates and step; the tables must be the same ones."""
         theirs = [group.get("table") for group in state_dict["param_groups"]]
@@ -171,15 +205,3 @@ class SparseOptimizer(torch.optim.Optimizer):
         if theirs != ours:
             raise SchemaMismatch(f"the state is of the tables {theirs}, the optimizer of {ours}")
         super().load_state_dict(state_dict)
-
-
-def _find(modules: nn.Module | Iterable[nn.Module]) -> list[RemoteModule]:
-    roots = [modules] if isinstance(modules, nn.Module) else list(modules)
-    found: dict[int, RemoteModule] = {}
-    for root in roots:
-        if not isinstance(root, nn.Module):
-            raise InvalidArgument(f"SparseOptimizer takes modules, not {type(root).__name__}")
-        for module in root.modules():
-            if isinstance(module, RemoteModule):
-                found.setdefault(id(module), module)
-    return list(found.values())

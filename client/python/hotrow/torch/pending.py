@@ -22,7 +22,20 @@ class PendingGradients:
         self._bytes = 0
 
     def add(self, keys: np.ndarray, gradients: np.ndarray) -> None:
-        """Keep uint64 (u,) keys and their float32 (u, dim) gradients."""
+        """Keep the gradients of one backward pass.
+
+        Parameters
+        ----------
+        keys : numpy.ndarray
+            uint64 (u,), each once.
+        gradients : numpy.ndarray
+            float32 (u, dim); belongs to this object from now on, clipping changes it.
+
+        Raises
+        ------
+        InvalidArgument
+            More than `MAX_PENDING_BYTES` wait: all of them are dropped.
+        """
         if keys.size == 0:
             return
         self._bytes += keys.nbytes + gradients.nbytes
@@ -71,3 +84,9 @@ def summed(pendings: list[PendingGradients]) -> tuple[np.ndarray, np.ndarray] | 
     sums = np.zeros((unique.size, gradients.shape[1]), np.float32)
     np.add.at(sums, inverse.reshape(-1), gradients)
     return unique, sums
+
+
+def squared_norm(pendings: list[PendingGradients]) -> float:
+    """Squared 2-norm of `summed`, in float64."""
+    together = summed(pendings)
+    return 0.0 if together is None else float(np.square(together[1], dtype=np.float64).sum())
