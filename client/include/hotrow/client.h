@@ -37,6 +37,7 @@ using Key = uint64_t;
 // connects although some shards are down.
 enum class Access : uint8_t { kTrain, kInspect };
 
+// Where to connect, as whom, and within which bounds.
 struct ConnectOptions {
   std::vector<std::string> addresses = {};  // HOST:PORT or unix:PATH, any one shard is enough
   // address in the shard map -> address to dial
@@ -61,11 +62,13 @@ struct PushOptions {
   std::optional<std::chrono::milliseconds> timeout = {};
 };
 
+// What a push did to rows that were stored before, and to others.
 struct PushCounts {
   int64_t rows_updated = 0;
   int64_t rows_created = 0;
 };
 
+// A table as the shards know it.
 struct TableInfo {
   uint32_t table_id = 0;
   TableSchema schema;
@@ -73,6 +76,7 @@ struct TableInfo {
   uint64_t highest_step = 0;
 };
 
+// Counters of one table.
 struct TableStatistics {
   std::string name;
   uint64_t rows = 0;
