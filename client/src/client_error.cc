@@ -85,15 +85,28 @@ absl::Status ClosedError() {
   return ClientOnlyError(ErrorKind::kClosed, "the client is closed", "Connect a new client.");
 }
 
-absl::Status NameShard(const absl::Status& status, uint32_t shard, const std::string& address) {
-  wire::ErrorInfo error = wire::FromStatus(status);
-  if (error.shard >= 0) return status;
+void NameShard(wire::ErrorInfo& error, uint32_t shard, const std::string& address) {
+  if (error.ok() || error.shard >= 0) return;
   error.shard = static_cast<int32_t>(shard);
   error.message = absl::StrCat("shard ", shard, " at ", address, ": ", error.message);
   if (error.kind == wire::ErrorKind::kUnavailable && error.hint.empty()) {
     error.hint = "Check that hotrow-server runs there and that the address is reachable.";
   }
+}
+
+absl::Status NameShard(const absl::Status& status, uint32_t shard, const std::string& address) {
+  wire::ErrorInfo error = wire::FromStatus(status);
+  if (error.shard >= 0) return status;
+  NameShard(error, shard, address);
   return wire::ToStatus(error);
+}
+
+absl::Status PushesCannotGoOn(wire::ErrorInfo cause) {
+  if (cause.kind != wire::ErrorKind::kSessionLost) {
+    cause.message = absl::StrCat("pushes cannot go on: ", cause.message);
+    cause.kind = wire::ErrorKind::kSessionLost;
+  }
+  return wire::ToStatus(cause);
 }
 
 absl::Status CapacityFull(const wire::ErrorInfo& first, std::span<const Key> refused_keys) {

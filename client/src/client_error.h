@@ -21,6 +21,10 @@ absl::Status ClosedError();
 
 // Adds shard and address to an error that a transport gave without them.
 absl::Status NameShard(const absl::Status& status, uint32_t shard, const std::string& address);
+void NameShard(wire::ErrorInfo& error, uint32_t shard, const std::string& address);
+
+// Why the session of a push that can never be acknowledged is over.
+absl::Status PushesCannotGoOn(wire::ErrorInfo cause);
 
 // kCapacityFull of `table` with the keys that were not created.
 absl::Status CapacityFull(const wire::ErrorInfo& first, std::span<const Key> refused_keys);

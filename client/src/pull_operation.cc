@@ -135,6 +135,14 @@ std::optional<milliseconds> PullOperation::TakeReply(const Message& message,
   if (kind == wire::ErrorKind::kUnavailable || kind == wire::ErrorKind::kOverloaded) {
     return std::max(milliseconds(response.error.retry_after_ms), Backoff(attempts));
   }
+  // The shard knows a table by its id only.
+  const std::vector<Segment>& segments = message.segments();
+  const int32_t table = segments.front().table;
+  if (!response.error.ok() && response.error.table.empty() && segments.back().table == table) {
+    response.error.table = tables_[table].state->info.schema.name;
+    response.error.message =
+        absl::StrCat("table '", response.error.table, "': ", response.error.message);
+  }
   absl::Status status = wire::ToStatus(response.error);
   if (status.ok()) status = PlaceRows(message, response);
   FinishMessage(message.shard(), status);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
+#include "client/src/request_queue.h"
 #include "proto/wire/hashes.h"
 #include "proto/wire/status_codec.h"
 
@@ -19,7 +20,8 @@ class PushOperation::Message final : public ShardRequest {
 
   bool Fits(const wire::SubPush& sub_push) const {
     return sub_pushes_.size() < static_cast<size_t>(wire::kMaxSubPushesPerMessage) &&
-           bytes_ + SubPushMessageBytes(sub_push) <= wire::kMaxPayloadBytes;
+           bytes_ + SubPushMessageBytes(sub_push) <= wire::kMaxPayloadBytes &&
+           !IsFullOf(sub_push.partition);
   }
   void Add(Frozen sub_push) {
     bytes_ += SubPushMessageBytes(sub_push.header);
@@ -65,12 +67,21 @@ class PushOperation::Message final : public ShardRequest {
     return std::nullopt;
   }
 
+  // Numbers that are given up leave a hole that nothing behind it can pass: the session is over.
   void OnFailure(const absl::Status& status) override {
+    operation_->environment_.session->MarkLost(status);
     operation_->AddError(shard_, status);
     operation_->FinishMessage();
   }
 
  private:
+  // Sub-pushes come partition by partition.
+  bool IsFullOf(uint32_t partition) const {
+    const auto count = static_cast<int64_t>(sub_pushes_.size());
+    return count >= kMaxSubPushesOfPartition &&
+           sub_pushes_[count - kMaxSubPushesOfPartition].header.partition == partition;
+  }
+
   bool Answers(const std::vector<wire::SubPushResult>& results) const {
     if (results.size() != sub_pushes_.size()) return false;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -85,25 +96,26 @@ class PushOperation::Message final : public ShardRequest {
   // A number that stays open for a lasting reason can never be closed by sending it again, and what
   // follows it would wait for ever: the session is over.
   std::optional<milliseconds> AgainOrNever(wire::ErrorInfo error, int attempts) {
-    // Bytes that were damaged on the way are sent again as they are.
-    const bool again = IsTransient(error.kind) || error.kind == wire::ErrorKind::kDataLoss;
-    if (error.ok() || again) {
+    const absl::Status lost = operation_->environment_.session->lost();
+    if (!lost.ok()) {  // an earlier number is open for ever: this one would wait behind it
+      OnFailure(lost);
+      return std::nullopt;
+    }
+    // Bytes that were damaged on the way are sent again as they are, but not for ever.
+    const bool damaged = error.kind == wire::ErrorKind::kDataLoss || error.ok();
+    if (IsTransient(error.kind) || (damaged && ++damaged_ < kMaxDamagedPushes)) {
       return std::max(milliseconds(error.retry_after_ms), Backoff(attempts));
     }
-    if (error.kind != wire::ErrorKind::kSessionLost) {
-      error.message = absl::StrCat("pushes cannot go on: ", error.message);
-      error.kind = wire::ErrorKind::kSessionLost;
-    }
+    if (error.ok()) error.message = "numbers stay open and the shard gives no reason";
     if (error.shard < 0) error.shard = static_cast<int32_t>(shard_);
-    const absl::Status status = wire::ToStatus(error);
-    operation_->environment_.session->MarkLost(status);
-    OnFailure(status);
+    OnFailure(PushesCannotGoOn(error));
     return std::nullopt;
   }
 
   const std::shared_ptr<PushOperation> operation_;
   const uint32_t shard_;
   uint64_t bytes_ = 0;
+  int damaged_ = 0;  // times that the shard could not read it, or would not say why
   std::vector<Frozen> sub_pushes_;
 };
 
@@ -179,19 +191,23 @@ void PushOperation::TakeResult(uint32_t shard, const wire::SubPushResult& result
     wire::ErrorInfo error = result.error;
     if (error.ok()) error = {.kind = wire::ErrorKind::kInternal, .message = "refused"};
     if (error.shard < 0) error.shard = static_cast<int32_t>(shard);
+    if (error.table.empty() && tables_.size() == 1) {
+      error.table = tables_[0].state->info.schema.name;
+    }
     errors_.emplace(shard, wire::ToStatus(error));
     return;
   }
   for (const wire::TableCounts& counts : result.counts) {
     counts_.rows_updated += counts.rows_updated;
     counts_.rows_created += counts.rows_created;
-    if (counts.rows_refused > 0 && refused_table_.empty()) {
-      refused_table_ = TableName(counts.table_id);
-    }
+    if (counts.rows_refused == 0) continue;
+    if (refused_table_.empty()) refused_table_ = TableName(counts.table_id);
+    refused_[shard].rows += counts.rows_refused;
   }
+  // A retry may be answered without the keys: the counts decide.
   if (!result.refused_keys.empty()) {
-    std::vector<Key>& refused = refused_[shard];
-    refused.insert(refused.end(), result.refused_keys.begin(), result.refused_keys.end());
+    std::vector<Key>& keys = refused_[shard].keys;
+    keys.insert(keys.end(), result.refused_keys.begin(), result.refused_keys.end());
   }
 }
 
@@ -214,14 +230,20 @@ absl::StatusOr<PushCounts> PushOperation::Result() {
   if (!errors_.empty()) return errors_.begin()->second;
   if (refused_.empty()) return counts_;
   std::vector<Key> keys;
+  int64_t rows = 0;
   for (const auto& [shard, refused] : refused_) {
-    keys.insert(keys.end(), refused.begin(), refused.end());
+    keys.insert(keys.end(), refused.keys.begin(), refused.keys.end());
+    rows += refused.rows;
+  }
+  std::string hint = "Give the servers a larger memory budget, or more shards.";
+  if (static_cast<int64_t>(keys.size()) < rows) {
+    absl::StrAppend(&hint, " Only ", keys.size(), " of these keys are listed.");
   }
   return CapacityFull(
       {.kind = wire::ErrorKind::kCapacityFull,
-       .message = absl::StrCat("table '", refused_table_, "': ", keys.size(),
+       .message = absl::StrCat("table '", refused_table_, "': ", rows,
                                " new keys found no room; everything else was applied"),
-       .hint = "Give the servers a larger memory budget, or more shards.",
+       .hint = std::move(hint),
        .table = refused_table_,
        .shard = static_cast<int32_t>(refused_.begin()->first)},
       keys);

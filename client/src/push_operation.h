@@ -50,6 +50,11 @@ class PushOperation : public std::enable_shared_from_this<PushOperation> {
     std::vector<grpc::Slice> slices;
   };
 
+  struct Refused {  // new keys that found no room
+    int64_t rows = 0;
+    std::vector<Key> keys;  // as far as the shard still knew them
+  };
+
   std::vector<std::shared_ptr<Message>> CutMessages();
   Frozen Freeze(uint32_t partition, const std::vector<Segment>& segments) const;
   void TakeResult(uint32_t shard, const wire::SubPushResult& result);
@@ -65,8 +70,8 @@ class PushOperation : public std::enable_shared_from_this<PushOperation> {
   Mutex mutex_;
   size_t open_messages_ HOTROW_GUARDED_BY(mutex_) = 0;
   PushCounts counts_ HOTROW_GUARDED_BY(mutex_);
-  std::map<uint32_t, absl::Status> errors_ HOTROW_GUARDED_BY(mutex_);       // by shard, the first
-  std::map<uint32_t, std::vector<Key>> refused_ HOTROW_GUARDED_BY(mutex_);  // by shard
+  std::map<uint32_t, absl::Status> errors_ HOTROW_GUARDED_BY(mutex_);  // by shard, the first
+  std::map<uint32_t, Refused> refused_ HOTROW_GUARDED_BY(mutex_);      // by shard
   std::string refused_table_ HOTROW_GUARDED_BY(mutex_);
 };
 

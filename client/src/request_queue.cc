@@ -23,22 +23,49 @@ absl::StatusOr<std::pair<uint64_t, Reply>> Decode(RequestQueue::Kind kind,
   return std::pair<uint64_t, Reply>(id, *std::move(response));
 }
 
+// Servers say their number at most; the address is what a reader can act on.
+void NameShardIn(Reply& reply, uint32_t shard, const std::string& address) {
+  const auto name = [&](wire::ErrorInfo& error) {
+    error.shard = -1;
+    NameShard(error, shard, address);
+  };
+  if (auto* pull = std::get_if<wire::PullResponse>(&reply)) {
+    name(pull->error);
+    return;
+  }
+  auto& push = std::get<wire::PushResponse>(reply);
+  name(push.error);
+  for (wire::SubPushResult& result : push.results) name(result.error);
+}
+
 }  // namespace
 
 void RequestQueue::Enqueue(std::shared_ptr<ShardRequest> request) {
-  alarm_.WakeBy(request->deadline());
-  MutexLock lock(mutex_);
-  entries_.emplace(next_id_++, Entry{.request = std::move(request)});
+  const TimePoint deadline = request->deadline();
+  {
+    MutexLock lock(mutex_);
+    entries_.emplace(next_id_++, Entry{.request = std::move(request)});
+  }
+  alarm_.WakeBy(deadline);  // last: an alarm that rings must find the request
+}
+
+bool RequestQueue::MaySend(uint64_t request_id) const {
+  const uint64_t oldest = entries_.begin()->first;
+  if (sent_ >= (oldest <= suspect_until_ ? 1 : kSendWindow)) return false;
+  // A server recognises what is sent again by its last answers, so pushes do not run ahead of one
+  // that is not answered.
+  return kind_ == Kind::kPull || request_id - oldest < static_cast<uint64_t>(kSendWindow);
 }
 
 RequestQueue::Outgoing RequestQueue::TakeNext() {
   MutexLock lock(mutex_);
   if (stream_ == nullptr || !failed_.ok() || writing_ || sent_ >= kSendWindow) return {};
   for (auto& [id, entry] : entries_) {
+    if (entry.state == State::kEncoding) return {};  // for a stream that is gone: it comes first
     if (entry.state != State::kWaiting) continue;
     // Order matters more than speed after a refusal: nothing overtakes what waits to be sent again.
-    if (entry.not_before > Now()) return {};
-    entry.state = State::kSent;
+    if (entry.not_before > Now() || !MaySend(id)) return {};
+    entry.state = State::kEncoding;
     ++entry.attempts;
     ++sent_;
     writing_ = true;
@@ -48,13 +75,29 @@ RequestQueue::Outgoing RequestQueue::TakeNext() {
 }
 
 void RequestQueue::Pump() {
-  const Outgoing next = TakeNext();
-  if (next.stream == nullptr) {
-    FailIfOver();
-    return;
+  Outgoing next = TakeNext();
+  while (next.stream != nullptr) {
+    const grpc::ByteBuffer message = next.request->Encode(next.request_id);
+    if (EndEncoding(next)) {
+      // A write that a broken stream drops is not lost: Detach puts its request back.
+      next.stream->Write(message);
+      return;
+    }
+    next = TakeNext();
   }
-  // A write that a broken stream drops is not lost: Detach puts its request back.
-  next.stream->Write(next.request->Encode(next.request_id));
+  FailIfOver();
+}
+
+// False when the stream or the queue ended meanwhile: then the request waits again.
+bool RequestQueue::EndEncoding(const Outgoing& encoded) {
+  bool current = false;
+  {
+    MutexLock lock(mutex_);
+    current = stream_ == encoded.stream && failed_.ok();
+    entries_.at(encoded.request_id).state = current ? State::kSent : State::kWaiting;
+  }
+  alarm_.WakeBy(encoded.request->deadline());  // which may have passed unseen
+  return current;
 }
 
 void RequestQueue::Attach(std::shared_ptr<MessageStream> stream) {
@@ -90,9 +133,10 @@ absl::Status RequestQueue::OnMessage(const grpc::ByteBuffer& message) {
   absl::StatusOr<std::pair<uint64_t, Reply>> decoded = Decode(kind_, message);
   if (!decoded.ok()) {
     const absl::Status status = NameShard(decoded.status(), shard_, address_);
-    // A damaged pull is the caller's to know. Pushes stay: their numbers are open.
-    return kind_ == Kind::kPull ? FailSent(status) : status;
+    CountDamage(status);
+    return status;
   }
+  NameShardIn(decoded->second, shard_, address_);
   std::shared_ptr<ShardRequest> request;
   int attempts = 0;
   {
@@ -130,12 +174,15 @@ void RequestQueue::Settle(uint64_t request_id, std::optional<milliseconds> again
   if (again.has_value() && !failed.ok()) request->OnFailure(failed);
 }
 
-absl::Status RequestQueue::FailSent(const absl::Status& status) {
+void RequestQueue::CountDamage(const absl::Status& status) {
+  const int limit = kind_ == Kind::kPull ? kMaxDamagedPulls : kMaxDamagedPushes;
   std::vector<std::shared_ptr<ShardRequest>> failed;
   {
     MutexLock lock(mutex_);
     for (auto entry = entries_.begin(); entry != entries_.end();) {
-      if (entry->second.state != State::kSent) {
+      const bool sent = entry->second.state == State::kSent;
+      if (sent) suspect_until_ = std::max(suspect_until_, entry->first);
+      if (!sent || ++entry->second.damaged < limit) {
         ++entry;
         continue;
       }
@@ -144,8 +191,10 @@ absl::Status RequestQueue::FailSent(const absl::Status& status) {
       --sent_;
     }
   }
-  for (const auto& request : failed) request->OnFailure(status);
-  return status;
+  if (failed.empty()) return;
+  const absl::Status error =
+      kind_ == Kind::kPull ? status : PushesCannotGoOn(wire::FromStatus(status));
+  for (const auto& request : failed) request->OnFailure(error);
 }
 
 void RequestQueue::FailIfOver() {
@@ -163,7 +212,8 @@ void RequestQueue::Fail(const absl::Status& status) {
     MutexLock lock(mutex_);
     if (failed_.ok()) failed_ = status;
     for (auto entry = entries_.begin(); entry != entries_.end();) {
-      if (entry->second.state == State::kAnswered) {  // Settle sees failed_
+      // Settle and EndEncoding see failed_.
+      if (entry->second.state == State::kAnswered || entry->second.state == State::kEncoding) {
         ++entry;
         continue;
       }
@@ -197,6 +247,10 @@ TimePoint RequestQueue::OnTime(TimePoint now) {
     MutexLock lock(mutex_);
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       Entry& waiting = entry->second;
+      if (waiting.state == State::kEncoding) {  // EndEncoding wakes the alarm
+        ++entry;
+        continue;
+      }
       if (waiting.state != State::kAnswered && waiting.request->deadline() <= now) {
         if (waiting.state == State::kSent) --sent_;
         expired.push_back(std::move(waiting.request));

@@ -4,7 +4,7 @@
 // Thread safety: every method, from any thread. Order: requests are sent in the order in which they
 // were enqueued, also after a break. Bounds: kSendWindow sent and unanswered requests; what waits
 // is bounded by the client's byte budget. Errors: each request is settled exactly once: by its
-// reply, at its deadline, or by Fail.
+// reply, at its deadline, by Fail, or when replies to it arrive damaged time after time.
 
 #pragma once
 
@@ -21,9 +21,16 @@
 
 namespace hotrow::client {
 
-// A server keeps a ring of 64 results per (session, partition) to recognise what is sent again; two
-// consecutive sub-pushes of a partition fit one message.
 inline constexpr int kSendWindow = 16;
+
+// Sub-pushes of one partition in one message: what a window of messages may have to send again is
+// then within the answers that a server keeps.
+inline constexpr int64_t kMaxSubPushesOfPartition = 4;
+static_assert(kSendWindow * kMaxSubPushesOfPartition <= wire::kKeptAnswers);
+
+// Replies to one request that may arrive damaged. A push has more: it ends the session.
+inline constexpr int kMaxDamagedPulls = 6;
+inline constexpr int kMaxDamagedPushes = 8;
 
 class RequestQueue {
  public:
@@ -41,7 +48,9 @@ class RequestQueue {
   // The stream is gone: everything that it had sent waits again.
   void Detach(const absl::Status& why);
   void OnWritten(const MessageStream& stream);
-  // InvalidArgument or DataLoss when the reply cannot be trusted: the connection must be given up.
+  // InvalidArgument or DataLoss when the reply cannot be trusted: the stream must be broken, so
+  // that its requests are sent again. Then they go one at a time, until it is clear whose reply it
+  // was.
   absl::Status OnMessage(const grpc::ByteBuffer& message);
 
   // Settles everything now and from now on with `status`.
@@ -50,11 +59,13 @@ class RequestQueue {
   TimePoint OnTime(TimePoint now);
 
  private:
-  enum class State : uint8_t { kWaiting, kSent, kAnswered };
+  // While a request is being encoded or told its reply, nobody else may touch it.
+  enum class State : uint8_t { kWaiting, kEncoding, kSent, kAnswered };
   struct Entry {
     std::shared_ptr<ShardRequest> request;
     State state = State::kWaiting;
     int attempts = 0;
+    int damaged = 0;  // replies that may have been its own
     TimePoint not_before{};
   };
   struct Outgoing {
@@ -64,10 +75,12 @@ class RequestQueue {
   };
 
   Outgoing TakeNext() HOTROW_EXCLUDES(mutex_);
+  bool MaySend(uint64_t request_id) const HOTROW_REQUIRES(mutex_);
+  bool EndEncoding(const Outgoing& encoded) HOTROW_EXCLUDES(mutex_);
   void Settle(uint64_t request_id, std::optional<milliseconds> again) HOTROW_EXCLUDES(mutex_);
   absl::Status DeadlineError() HOTROW_REQUIRES(mutex_);
   void FailIfOver() HOTROW_EXCLUDES(mutex_);
-  absl::Status FailSent(const absl::Status& status) HOTROW_EXCLUDES(mutex_);
+  void CountDamage(const absl::Status& status) HOTROW_EXCLUDES(mutex_);
 
   const Kind kind_;
   const uint32_t shard_;
@@ -77,7 +90,8 @@ class RequestQueue {
   Mutex mutex_;
   std::map<uint64_t, Entry> entries_ HOTROW_GUARDED_BY(mutex_);  // by request id: by age
   uint64_t next_id_ HOTROW_GUARDED_BY(mutex_) = 1;
-  int sent_ HOTROW_GUARDED_BY(mutex_) = 0;
+  int sent_ HOTROW_GUARDED_BY(mutex_) = 0;                // kEncoding and kSent on this stream
+  uint64_t suspect_until_ HOTROW_GUARDED_BY(mutex_) = 0;  // last id sent before a damaged reply
   bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
   std::shared_ptr<MessageStream> stream_ HOTROW_GUARDED_BY(mutex_);  // null while disconnected
   absl::Status last_break_ HOTROW_GUARDED_BY(mutex_);

@@ -25,7 +25,14 @@ inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;  // whole message, h
 inline constexpr size_t kMaxPayloadBytes =
     kMaxMessageBytes - (64 << 10);  // what a sender puts into one message
 inline constexpr int64_t kMaxTablesPerMessage = 256;
+// Most that the header of a message takes: what it needs without its parts, one sub-push without
+// its tables, and one table of any message. For senders that fill a message up to its limit.
+inline constexpr size_t kMaxHeaderBytes = 64;
+inline constexpr size_t kMaxSubPushHeaderBytes = 64;
+inline constexpr size_t kMaxTableHeaderBytes = 48;
 inline constexpr int64_t kMaxSubPushesPerMessage = 1024;
+// Last answers that a server keeps per (session, partition) to recognise what is sent again.
+inline constexpr int64_t kKeptAnswers = 64;
 inline constexpr int64_t kMaxDim = 65536;
 inline constexpr int64_t kMaxStateColumns = 4 * kMaxDim;
 
