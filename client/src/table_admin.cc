@@ -37,6 +37,20 @@ absl::StatusOr<TableInfo> Spread(ClientCore& core, const v1::TableDescription& t
   return info;
 }
 
+// A shard that lacks a table that the authority has would answer initial values for stored rows.
+absl::Status MissingOn(const ShardChannel& shard, const TableInfo& table) {
+  const std::string& name = table.schema.name;
+  const wire::ErrorInfo error = {
+      .kind = wire::ErrorKind::kNotFound,
+      .message = absl::StrCat("table '", name, "' is not on this shard with the id ",
+                              table.table_id, " that the other shards know it by"),
+      .hint =
+          "The shard was restarted, or the table made anew elsewhere: its rows there are gone. "
+          "create_table(exist_ok=True) makes the missing part anew.",
+      .table = name};
+  return NameShard(wire::ToStatus(error), shard.shard(), shard.address());
+}
+
 TableStatistics FromProto(const v1::TableStats& proto) {
   return {.name = proto.name(),
           .rows = proto.rows(),
@@ -97,17 +111,26 @@ absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schem
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name) {
   const absl::Status valid = ValidateTableName(name);
   if (!valid.ok()) return valid;
-  const TimePoint deadline = core.DeadlineOf(std::nullopt);
   v1::DescribeTableRequest request;
   request.set_name(name);
   const auto answers = AskShards<v1::DescribeTableResponse>(
-      Authority(core), deadline,
+      core.channels(), core.DeadlineOf(std::nullopt),
       [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         return channel.admin().AsyncDescribeTable(context, request, queue);
       });
-  const absl::Status status = FirstError(answers);
-  if (!status.ok()) return status;
-  return Spread(core, answers[0]->table(), deadline);
+  const absl::StatusOr<v1::DescribeTableResponse>& authority = answers[core.map().owner(0)];
+  if (!authority.ok()) return authority.status();
+  absl::StatusOr<TableInfo> info = InfoFromProto(authority->table());
+  if (!info.ok()) return info;
+  for (size_t shard = 0; shard < answers.size(); ++shard) {
+    const absl::StatusOr<v1::DescribeTableResponse>& answer = answers[shard];
+    const bool lacks = answer.ok() ? answer->table().table_id() != info->table_id
+                                   : answer.status().code() == absl::StatusCode::kNotFound;
+    if (lacks) return MissingOn(*core.channels()[shard], *info);
+    if (!answer.ok()) return answer.status();
+    info->highest_step = std::max(info->highest_step, answer->table().highest_step());
+  }
+  return info;
 }
 
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core) {

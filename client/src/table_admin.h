@@ -14,6 +14,7 @@ namespace hotrow::client {
 
 // Idempotent with `exist_ok`: a call that failed half-way is completed by the next.
 absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schema, bool exist_ok);
+// Makes nothing: NotFound, naming the shard, for a table that is not on all shards.
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name);
