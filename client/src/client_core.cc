@@ -10,7 +10,6 @@
 #include "client/src/pull_operation.h"
 #include "client/src/push_operation.h"
 #include "client/src/schema.h"
-#include "client/src/shard_map_cache.h"
 #include "client/src/validate.h"
 #include "proto/wire/status_codec.h"
 
@@ -32,20 +31,12 @@ absl::Status NoRoom() {
        .hint = "Wait for earlier calls, or raise max_in_flight_bytes."});
 }
 
-absl::Status StillPending() {
-  return wire::ToStatus(
-      {.kind = wire::ErrorKind::kDeadlineExceeded,
-       .message = "the push is not acknowledged yet and still pending: it is neither lost nor sent "
-                  "twice",
-       .hint = "Do not push the same gradients again; Flush waits for it."});
-}
-
 }  // namespace
 
-ClientCore::ClientCore(ConnectOptions options, wire::ShardMap map)
+ClientCore::ClientCore(ConnectOptions options, client::Cluster cluster)
     : options_(std::move(options)),
       pid_(getpid()),
-      map_(std::make_shared<const wire::ShardMap>(std::move(map))),
+      map_(std::make_shared<const wire::ShardMap>(std::move(cluster.map))),
       workspaces_(std::make_shared<client::WorkspacePool>()),
       budget_(options_.max_in_flight_bytes),
       session_({.job = options_.job, .rank = options_.rank, .world_size = options_.world_size},
@@ -57,6 +48,7 @@ ClientCore::ClientCore(ConnectOptions options, wire::ShardMap map)
                                   .address = address,
                                   .target = client::DialTarget(options_, address),
                                   .map = map_,
+                                  .cluster_id = cluster.id,
                                   .alarm = &alarm_,
                                   .session = train ? &session_ : nullptr};
     channels_.push_back(std::make_unique<ShardChannel>(std::move(channel)));
@@ -72,10 +64,10 @@ absl::StatusOr<std::shared_ptr<ClientCore>> ClientCore::Connect(ConnectOptions o
   absl::Status status = client::ValidateOptions(options);
   if (!status.ok()) return status;
   const TimePoint deadline = client::DeadlineIn(options.timeout);
-  absl::StatusOr<wire::ShardMap> map = client::FetchShardMap(options, deadline);
-  if (!map.ok()) return map.status();
+  absl::StatusOr<client::Cluster> cluster = client::FetchShardMap(options, deadline);
+  if (!cluster.ok()) return cluster.status();
   // A child of fork() has none of the threads that the destructor would stop: it leaks instead.
-  std::shared_ptr<ClientCore> core(new ClientCore(std::move(options), *std::move(map)),
+  std::shared_ptr<ClientCore> core(new ClientCore(std::move(options), *std::move(cluster)),
                                    [](ClientCore* owned) {
                                      if (!owned->forked()) delete owned;
                                    });
@@ -237,6 +229,20 @@ void ClientCore::StartPush(std::span<const PushPart> parts, wire::Operation oper
   if (!status.ok()) state->Set(status);
 }
 
+absl::Status ClientCore::StillPending() const {
+  std::string trouble;
+  for (const auto& channel : channels_) {
+    const absl::Status status = channel->trouble();
+    if (!status.ok()) absl::StrAppend(&trouble, "; ", std::string(status.message()));
+  }
+  return wire::ToStatus(
+      {.kind = wire::ErrorKind::kDeadlineExceeded,
+       .message = absl::StrCat("the push is not acknowledged yet and still pending: it is neither "
+                               "lost nor sent twice",
+                               trouble),
+       .hint = "Do not push the same gradients again; Flush waits for it."});
+}
+
 absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> parts,
                                                    wire::Operation operation) {
   std::optional<std::chrono::milliseconds> timeout;
@@ -268,13 +274,28 @@ void ClientCore::CloseSessions() {
       });
 }
 
+// Waits for the pushes that are still pending, and gives up those that it cannot wait for.
+absl::Status ClientCore::FlushAtClose() {
+  const absl::Status flushed = session_.Flush(DeadlineOf(std::nullopt));
+  const int64_t given_up = session_.pending();
+  if (given_up == 0) return flushed;
+  const absl::Status error = wire::ToStatus(
+      {.kind = wire::ErrorKind::kSessionLost,
+       .message = absl::StrCat("the client was closed before ", given_up,
+                               " pushes were acknowledged: they were given up, and whether they "
+                               "were applied is unknown"),
+       .hint = "Flush before Close, with a timeout that outlasts the trouble of the shards."});
+  for (const auto& channel : channels_) channel->pushes().Fail(error);
+  return error;
+}
+
 absl::Status ClientCore::Close() {
   if (forked()) return client::ForkedError();
   closed_.store(true, std::memory_order_release);
   MutexLock lock(close_mutex_);
   if (torn_down_) return absl::OkStatus();
   torn_down_ = true;
-  const absl::Status flushed = session_.Flush(DeadlineOf(std::nullopt));
+  const absl::Status flushed = FlushAtClose();
   CloseSessions();
   alarm_.Stop();
   for (const auto& channel : channels_) channel->Stop();

@@ -23,6 +23,7 @@
 #include "client/src/future_state.h"
 #include "client/src/session.h"
 #include "client/src/shard_channel.h"
+#include "client/src/shard_map_cache.h"
 #include "client/src/table_state.h"
 #include "hotrow/client.h"
 #include "hotrow/pulled_batch.h"
@@ -74,12 +75,14 @@ class ClientCore {
   absl::Status Close();
 
  private:
-  ClientCore(ConnectOptions options, wire::ShardMap map);
+  ClientCore(ConnectOptions options, client::Cluster cluster);
   bool forked() const;
   absl::Status WaitForShards(client::TimePoint deadline);
   absl::Status TryPush(std::span<const PushPart> parts, wire::Operation operation,
                        PushState& state);
   absl::Status CheckPush(std::span<const PushPart> parts, wire::Operation operation) const;
+  absl::Status StillPending() const;
+  absl::Status FlushAtClose();
   void CloseSessions();
 
   const ConnectOptions options_;

@@ -78,6 +78,11 @@ absl::Status Session::Flush(TimePoint deadline) {
   return std::exchange(unreported_, absl::OkStatus());
 }
 
+int64_t Session::pending() const {
+  MutexLock lock(mutex_);
+  return pending_;
+}
+
 void Session::MarkLost(const absl::Status& cause) {
   MutexLock lock(mutex_);
   if (lost_.ok()) lost_ = cause;

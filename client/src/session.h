@@ -49,6 +49,7 @@ class Session {
   void Finished(const absl::Status& unreported);
 
   absl::Status Flush(TimePoint deadline);
+  int64_t pending() const;
 
   // The first cause is kept.
   void MarkLost(const absl::Status& cause);

@@ -67,6 +67,11 @@ absl::Status ShardChannel::WaitUntilUp(TimePoint deadline) {
   return over_;
 }
 
+absl::Status ShardChannel::trouble() {
+  MutexLock lock(mutex_);
+  return last_error_;
+}
+
 void ShardChannel::Stop() {
   GiveUp(ClosedError());
   {
@@ -96,7 +101,6 @@ bool ShardChannel::Advance(State from, State to) {
   MutexLock lock(mutex_);
   if (state_ != from) return false;
   state_ = to;
-  if (to == State::kUp) attempts_ = 0;
   changed_.NotifyAll();
   return true;
 }
@@ -147,6 +151,29 @@ void ShardChannel::Ask() {
       });
 }
 
+absl::Status ShardChannel::CheckCluster(const v1::GetShardMapResponse& response) const {
+  const absl::StatusOr<wire::ShardMap> map = wire::ShardMap::FromProto(response.shard_map());
+  if (!map.ok()) return Named(map.status());
+  const wire::ShardMap& first = *options_.map;
+  bool same = map->version() == first.version() && map->timeline() == first.timeline() &&
+              map->partitions() == first.partitions() && map->shards() == first.shards();
+  for (uint32_t p = 0; same && p < first.partitions(); ++p) same = map->owner(p) == first.owner(p);
+  if (!same) {
+    return Named(wire::ToStatus({.kind = wire::ErrorKind::kStaleMap,
+                                 .message = "it has another shard map than the other shards",
+                                 .hint = "Give every server the same shard list and partitions."}));
+  }
+  if (!response.cluster_id().empty() && !options_.cluster_id.empty() &&
+      response.cluster_id() != options_.cluster_id) {
+    return Named(
+        wire::ToStatus({.kind = wire::ErrorKind::kStaleMap,
+                        .message = absl::StrCat("it belongs to cluster ", response.cluster_id(),
+                                                ", the shard asked first to ", options_.cluster_id),
+                        .hint = "Check the shard list and the data directories of the servers."}));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShardChannel::CheckIdentity(const v1::GetShardMapResponse& response) {
   if (response.shard() != options_.shard) {
     return Named(
@@ -154,15 +181,8 @@ absl::Status ShardChannel::CheckIdentity(const v1::GetShardMapResponse& response
                         .message = absl::StrCat("the server there is shard ", response.shard()),
                         .hint = "Check the shard list and the address map."}));
   }
-  const absl::StatusOr<wire::ShardMap> map = wire::ShardMap::FromProto(response.shard_map());
-  if (!map.ok()) return Named(map.status());
-  if (map->version() != options_.map->version() || map->timeline() != options_.map->timeline() ||
-      map->partitions() != options_.map->partitions() ||
-      map->shards().size() != options_.map->shards().size()) {
-    return Named(wire::ToStatus({.kind = wire::ErrorKind::kStaleMap,
-                                 .message = "it has another shard map than the other shards",
-                                 .hint = "Give every server the same shard list and partitions."}));
-  }
+  const absl::Status cluster = CheckCluster(response);
+  if (!cluster.ok()) return cluster;
   MutexLock lock(mutex_);
   const bool known = options_.session != nullptr && server_start_id_ != 0;
   if (known && server_start_id_ != response.server_start_id()) {
@@ -240,7 +260,7 @@ void ShardChannel::OnOpen(MessageStream& stream) {
   bool both = false;
   {
     MutexLock lock(mutex_);
-    both = ++streams_open_ == 2;
+    both = ++streams_open_ == 2 && pull_stream_ != nullptr && push_stream_ != nullptr;
   }
   QueueOf(stream).Attach(stream.shared_from_this());
   if (both) Advance(State::kStarting, State::kUp);
@@ -248,12 +268,14 @@ void ShardChannel::OnOpen(MessageStream& stream) {
 
 void ShardChannel::OnMessage(MessageStream& stream, const grpc::ByteBuffer& message) {
   const absl::Status status = QueueOf(stream).OnMessage(message);
-  if (status.ok()) return;
-  {
-    MutexLock lock(mutex_);
-    last_error_ = status;
+  MutexLock lock(mutex_);
+  last_error_ = status;
+  if (status.ok()) {
+    attempts_ = 0;  // not before: a shard whose every reply is damaged is not asked in a hurry
+  } else {
+    break_cause_.Update(status);
+    stream.Cancel();
   }
-  stream.Cancel();
 }
 
 void ShardChannel::OnWritten(MessageStream& stream) { QueueOf(stream).OnWritten(stream); }
@@ -264,16 +286,19 @@ void ShardChannel::OnClosed(MessageStream& stream, const grpc::Status& status) {
                   : wire::FromGrpcStatus(status);
   QueueOf(stream).Detach(why);
   bool last = false;
+  absl::Status cause;
   {
     MutexLock lock(mutex_);
+    break_cause_.Update(Named(why));  // the first: it is why the other stream is cancelled
     (&stream == pull_stream_.get() ? pull_stream_ : push_stream_) = nullptr;
     if (pull_stream_ != nullptr) pull_stream_->Cancel();
     if (push_stream_ != nullptr) push_stream_->Cancel();
     last = pull_stream_ == nullptr && push_stream_ == nullptr;
+    if (last) cause = std::exchange(break_cause_, absl::OkStatus());
     if (state_ != State::kOver) state_ = State::kStarting;
     changed_.NotifyAll();
   }
-  if (last) TryLater(Named(why));
+  if (last) TryLater(cause);
 }
 
 void ShardChannel::TryLater(const absl::Status& why) {

@@ -36,6 +36,7 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
     std::string address;  // as the shard map says: for messages
     std::string target;   // what is dialled
     std::shared_ptr<const wire::ShardMap> map;
+    std::string cluster_id;  // of who gave the map, may be empty
     Alarm* alarm = nullptr;
     Session* session = nullptr;  // null: pulls only
   };
@@ -46,6 +47,8 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
   void Start();
   // Unavailable when the shard is not up by the deadline; what made it give up for ever, at once.
   absl::Status WaitUntilUp(TimePoint deadline);
+  // What is wrong with the connection, or was, until the next good reply.
+  absl::Status trouble();
   // Ends the connection; whatever is not settled fails with `Closed`. Returns when all is quiet.
   void Stop();
 
@@ -72,6 +75,7 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
   void Ask();
   void OnAnswer(const grpc::Status& status, const v1::GetShardMapResponse& response);
   absl::Status CheckIdentity(const v1::GetShardMapResponse& response);
+  absl::Status CheckCluster(const v1::GetShardMapResponse& response) const;
   void OpenSession();
   void OnSession(const grpc::Status& status, const v1::OpenSessionResponse& response);
   void StartStreams();
@@ -96,7 +100,8 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
   TimePoint next_attempt_ HOTROW_GUARDED_BY(mutex_) = Never();
   int attempts_ HOTROW_GUARDED_BY(mutex_) = 0;
   uint64_t server_start_id_ HOTROW_GUARDED_BY(mutex_) = 0;  // 0: never connected
-  absl::Status last_error_ HOTROW_GUARDED_BY(mutex_);
+  absl::Status last_error_ HOTROW_GUARDED_BY(mutex_);       // OK after a good reply
+  absl::Status break_cause_ HOTROW_GUARDED_BY(mutex_);      // why the streams end, while they do
   absl::Status over_ HOTROW_GUARDED_BY(mutex_);
   std::function<void()> cancel_call_ HOTROW_GUARDED_BY(mutex_);
   std::shared_ptr<MessageStream> pull_stream_ HOTROW_GUARDED_BY(mutex_);

@@ -14,13 +14,15 @@ namespace {
 // One address that swallows packets must not use up the time of the others.
 constexpr milliseconds kAttemptTimeout{3000};
 
-absl::StatusOr<wire::ShardMap> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
+absl::StatusOr<Cluster> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
   grpc::ClientContext context;
   SetDeadline(context, std::min(deadline, Now() + kAttemptTimeout));
   v1::GetShardMapResponse response;
   const grpc::Status status = stub.GetShardMap(&context, {}, &response);
   if (!status.ok()) return wire::FromGrpcStatus(status);
-  return wire::ShardMap::FromProto(response.shard_map());
+  absl::StatusOr<wire::ShardMap> map = wire::ShardMap::FromProto(response.shard_map());
+  if (!map.ok()) return map.status();
+  return Cluster{*std::move(map), response.cluster_id()};
 }
 
 absl::Status NoneAnswered(const ConnectOptions& options, const std::vector<std::string>& causes) {
@@ -41,21 +43,27 @@ std::string DialTarget(const ConnectOptions& options, const std::string& address
   return mapped == options.address_map.end() ? address : mapped->second;
 }
 
-absl::StatusOr<wire::ShardMap> FetchShardMap(const ConnectOptions& options, TimePoint deadline) {
+absl::StatusOr<Cluster> FetchShardMap(const ConnectOptions& options, TimePoint deadline) {
   std::vector<std::unique_ptr<v1::AdminService::Stub>> stubs;
   for (const std::string& address : options.addresses) {
     stubs.push_back(v1::AdminService::NewStub(MakeChannel(DialTarget(options, address))));
   }
   std::vector<std::string> causes(stubs.size(), "no answer");
+  absl::Status refused;  // the first address that will never answer, which is not asked again
+  size_t hopeful = stubs.size();
   for (int attempt = 1;; ++attempt) {
     for (size_t i = 0; i < stubs.size() && Now() < deadline; ++i) {
-      absl::StatusOr<wire::ShardMap> map = Ask(*stubs[i], deadline);
-      if (map.ok()) return map;
-      if (!IsTransient(wire::FromStatus(map.status()).kind)) {
-        return wire::ToStatus(wire::FromStatus(map.status()));
-      }
-      causes[i] = std::string(map.status().message());
+      if (stubs[i] == nullptr) continue;
+      absl::StatusOr<Cluster> cluster = Ask(*stubs[i], deadline);
+      if (cluster.ok()) return cluster;
+      causes[i] = std::string(cluster.status().message());
+      const wire::ErrorInfo error = wire::FromStatus(cluster.status());
+      if (IsTransient(error.kind)) continue;
+      refused.Update(wire::ToStatus(error));
+      stubs[i] = nullptr;
+      --hopeful;
     }
+    if (hopeful == 0) return refused;
     const milliseconds left = TimeLeft(deadline);
     if (left.count() == 0) return NoneAnswered(options, causes);
     std::this_thread::sleep_for(std::min(left, Backoff(attempt + 2)));

@@ -199,7 +199,9 @@ class Client {
   static absl::StatusOr<std::shared_ptr<Client>> Connect(ConnectOptions options);
   ~Client();  // closes, unless tables are still held: the last of them does
 
+  // exist_ok: an equal table is opened, and made anew on shards that lost it in a restart.
   absl::StatusOr<Table> CreateTable(const TableSchema& schema, bool exist_ok = false);
+  // Makes nothing: NotFound, naming the shard, when one of them lacks the table.
   absl::StatusOr<Table> OpenTable(std::string_view name);
   absl::StatusOr<std::vector<TableInfo>> ListTables();
   absl::StatusOr<uint64_t> DropTable(std::string_view name);  // rows that were stored
@@ -214,10 +216,13 @@ class Client {
   absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
   Future<PushCounts> PushTablesAsync(std::span<const TablePush> pushes);
 
-  // Waits until every push of this client is acknowledged. Reports, once, a push that failed after
-  // its caller had stopped waiting for it.
+  // Waits until every push of this client is acknowledged, for options.timeout of Connect when no
+  // timeout is given: DeadlineExceeded then, and they stay pending. Reports, once, a push that
+  // failed after its caller had stopped waiting for it.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
-  // Flushes, ends the session and the connections. Later calls give FailedPrecondition. Idempotent.
+  // Flushes, ends the session and the connections. SessionLost when pushes were still pending after
+  // options.timeout: they are given up, and whether they were applied is unknown. Later calls give
+  // FailedPrecondition. Idempotent.
   absl::Status Close();
 
   std::vector<ShardStatus> Status();  // one per shard, reachable or not
