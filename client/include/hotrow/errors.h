@@ -39,6 +39,7 @@ enum class ErrorKind : uint8_t {
   kClosed = 65,         // Close() was called
 };
 
+// Everything that a status says, for messages and for bindings.
 struct ErrorDetails {
   ErrorKind kind = ErrorKind::kNone;  // kNone for an OK status
   std::string message;
@@ -48,6 +49,7 @@ struct ErrorDetails {
   uint32_t retry_after_ms = 0;  // 0: no advice
 };
 
+// Of a status that is OK: kind kNone and nothing else.
 ErrorDetails DescribeError(const absl::Status& status);
 
 // Keys that a push could not create, of all shards. Empty unless the kind is kCapacityFull.
