@@ -19,6 +19,7 @@ enum class Code : uint8_t {
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
   kInternal = 13,
+  kUnavailable = 14,  // the system refuses what the budget allows
 };
 
 class [[nodiscard]] Result {

@@ -36,7 +36,7 @@ ResultOr<ReservedMemory> ReservedMemory::Reserve(int64_t bytes) {
   void* const mapping = mmap(nullptr, static_cast<size_t>(mapping_bytes), PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
-    return Result(Code::kResourceExhausted, "no address space left for a row store");
+    return Result(Code::kUnavailable, "no address space left for a row store");
   }
   ReservedMemory memory;
   memory.mapping_ = mapping;

@@ -21,7 +21,7 @@ class ReservedMemory {
   ReservedMemory& operator=(ReservedMemory&& other) noexcept;
   ~ReservedMemory();
 
-  // kResourceExhausted when the process has no such piece of address space left.
+  // kUnavailable when the process has no such piece of address space left.
   static ResultOr<ReservedMemory> Reserve(int64_t bytes);
 
   // Makes the first `bytes` usable, no more and no less. False, and nothing changed, when the

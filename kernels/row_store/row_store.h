@@ -63,8 +63,8 @@ class RowStore {
  public:
   // `budget` is shared by all stores of a tier and outlives them. Reserves address space, commits
   // one granule per array (about 100 KiB). kInvalidArgument: layout not made by RowLayout::Of with
-  // dim >= 1, slots_per_set not offered, max_slots below one set. kResourceExhausted: no budget or
-  // address space for the first set.
+  // dim >= 1, slots_per_set not offered, max_slots below one set. kResourceExhausted: no budget for
+  // the first set. kUnavailable: no address space (see SetArrays).
   static ResultOr<std::unique_ptr<RowStore>> Create(const RowStoreOptions& options,
                                                     MemoryBudget& budget);
   ~RowStore();

@@ -45,14 +45,32 @@ ResultOr<SetArrays> SetArrays::Reserve(int slots_per_set, int64_t row_bytes, int
   const int64_t all_bytes =
       std::accumulate(arrays.set_bytes_.begin(), arrays.set_bytes_.end(), int64_t{0});
   const int64_t most_bytes = std::min(budget.limit_bytes(), kMaxReservedBytes);
-  arrays.max_sets_ = std::max(int64_t{1}, std::min(max_sets, most_bytes / all_bytes));
+  int64_t sets = std::max(int64_t{1}, std::min(max_sets, most_bytes / all_bytes));
+  Result reserved = arrays.ReserveSets(sets);
+  while (!reserved.ok() && sets > kFewestSets) {
+    sets = std::max(sets / 2, kFewestSets);
+    reserved = arrays.ReserveSets(sets);
+  }
+  if (!reserved.ok()) return reserved;
+  return arrays;
+}
+
+Result SetArrays::ReserveSets(int64_t sets) {
+  std::array<ReservedMemory, kArrays> memories;
+  int64_t all_bytes = 0;
   for (int i = 0; i < kArrays; ++i) {
-    const int64_t bytes = RoundUp(arrays.max_sets_ * arrays.set_bytes_[i], kLargeGranule);
+    const int64_t bytes = RoundUp(sets * set_bytes_[i], kLargeGranule);
     ResultOr<ReservedMemory> memory = ReservedMemory::Reserve(bytes);
     if (!memory.ok()) return memory.result();
-    arrays.arrays_[i] = *std::move(memory);
+    memories[i] = *std::move(memory);
+    all_bytes += bytes;
   }
-  return arrays;
+  // As much again must be left: a store may not take the last piece from the rest of the process.
+  const ResultOr<ReservedMemory> spare = ReservedMemory::Reserve(all_bytes);
+  if (!spare.ok()) return spare.result();
+  arrays_ = std::move(memories);
+  max_sets_ = sets;
+  return {};
 }
 
 SetArrays::Sizes SetArrays::SizesFor(int64_t sets, int64_t granule_limit_bytes) const {

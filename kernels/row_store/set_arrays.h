@@ -20,7 +20,9 @@ namespace hotrow {
 class SetArrays {
  public:
   // Reserves address space for the sets that `max_sets` and the limit of `budget` allow, commits
-  // nothing.
+  // nothing. Where there is no such piece, half of it, and so on down to kFewestSets: stores made
+  // late are then full before the budget is, and as much as was taken is left for everything else.
+  // kUnavailable when there is not even that.
   static ResultOr<SetArrays> Reserve(int slots_per_set, int64_t row_bytes, int64_t max_sets,
                                      MemoryBudget& budget);
   SetArrays(SetArrays&& other) noexcept;
@@ -39,10 +41,12 @@ class SetArrays {
   int64_t committed_bytes() const;
 
  private:
+  static constexpr int64_t kFewestSets = 1024;
   static constexpr int kArrays = 5;  // digests, keys, scores, pins, records
   using Sizes = std::array<int64_t, kArrays>;
 
   explicit SetArrays(MemoryBudget& budget) : budget_(&budget) {}
+  Result ReserveSets(int64_t sets);
   bool CommitSizes(const Sizes& sizes);
   Sizes SizesFor(int64_t sets, int64_t granule_limit_bytes) const;
 

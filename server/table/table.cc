@@ -18,6 +18,29 @@ namespace {
 constexpr int64_t kRowsAtATime = 1024;
 constexpr int64_t kScanAtATime = 65536;
 
+// Address space is reserved for what a table can come to hold: the keys of a closed one at half of
+// its slots, which leaves room for any unevenness, or whatever the budget allows.
+int64_t MaxSlots(const TableOptions& options) {
+  constexpr int64_t kMost = RowStoreOptions{}.max_slots;
+  if (options.num_embeddings == 0 || options.num_embeddings > uint64_t{kMost} / 4) return kMost;
+  return 2 * static_cast<int64_t>(options.num_embeddings) + 64 * options.slots_per_set;
+}
+
+absl::Status NoStore(const std::string& table, const Result& result) {
+  wire::ErrorInfo error;
+  error.kind = wire::ErrorKind::kInternal;
+  error.message = fmt::format("table '{}': {}", table, result.message());
+  error.table = table;
+  if (result.code() == Code::kResourceExhausted) {
+    error.kind = wire::ErrorKind::kCapacityFull;
+    error.hint = "raise the shard's memory budget or drop a table";
+  } else if (result.code() == Code::kUnavailable) {
+    error.kind = wire::ErrorKind::kCapacityFull;
+    error.hint = "drop a table, or raise the limit of address space (ulimit -v)";
+  }
+  return wire::ToStatus(error);
+}
+
 bool SameStep(const StepOptions& a, const StepOptions& b) {
   return a.step == b.step && a.learning_rate == b.learning_rate;
 }
@@ -36,15 +59,9 @@ absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, Memor
       RowLayout::Of(options.dim, StateColumns(options.optimizer.kind, options.dim));
   store_options.table_salt = options.table_salt;
   store_options.slots_per_set = options.slots_per_set;
+  store_options.max_slots = MaxSlots(options);
   auto store = RowStore::Create(store_options, budget);
-  if (!store.ok()) {
-    const bool full = store.result().code() == Code::kResourceExhausted;
-    return wire::ToStatus(
-        {.kind = full ? wire::ErrorKind::kCapacityFull : wire::ErrorKind::kInternal,
-         .message = fmt::format("table '{}': {}", options.name, store.result().message()),
-         .hint = full ? "raise the shard's memory budget or drop a table" : "",
-         .table = options.name});
-  }
+  if (!store.ok()) return NoStore(options.name, store.result());
   return std::unique_ptr<Table>(new Table(std::move(options), *std::move(store), workspace));
 }
 

@@ -44,7 +44,8 @@ struct TableWorkspace {
 
 class Table {
  public:
-  // ResourceExhausted when the budget has no room for the smallest store.
+  // kCapacityFull when the budget has no room, or the process no address space, for the smallest
+  // store; the hint says which.
   static absl::StatusOr<std::unique_ptr<Table>> Create(TableOptions options, MemoryBudget& budget,
                                                        TableWorkspace& workspace);
 

@@ -55,7 +55,7 @@ TEST(ReservedMemory, TakesAddressSpaceOnly) {
   ResultOr<ReservedMemory> reserved = ReservedMemory::Reserve(int64_t{1} << 42);  // 4 TiB
   ASSERT_TRUE(reserved.ok());
   EXPECT_TRUE(reserved->Commit(ReservedMemory::PageBytes()));
-  EXPECT_EQ(ReservedMemory::Reserve(int64_t{1} << 60).result().code(), Code::kResourceExhausted);
+  EXPECT_EQ(ReservedMemory::Reserve(int64_t{1} << 60).result().code(), Code::kUnavailable);
 }
 
 TEST(ReservedMemory, TheUncommittedPartIsOutOfReach) {
@@ -99,6 +99,25 @@ TEST(SetArrays, ARefusedGrowthChangesNothing) {
   EXPECT_EQ(arrays->committed_bytes(), used);
   budget.GiveBack(budget.limit_bytes() - used);
   EXPECT_TRUE(arrays->Grow(40));
+}
+
+TEST(SetArrays, TakeLessAddressSpaceWhereThereIsLess) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer keeps most of the address space to itself";
+#endif
+  MemoryBudget budget(int64_t{4} << 40);
+  std::vector<SetArrays> stores;
+  // 40 stores of 4 TiB are more than the 128 TiB of a process.
+  for (int i = 0; i < 40; ++i) {
+    ResultOr<SetArrays> arrays = SetArrays::Reserve(32, 528, int64_t{1} << 40, budget);
+    ASSERT_TRUE(arrays.ok()) << i << ": " << arrays.result().message();
+    stores.push_back(*std::move(arrays));
+    ASSERT_TRUE(stores.back().Grow(1));
+  }
+  EXPECT_LT(stores.back().max_sets(), stores.front().max_sets());
+  EXPECT_GE(stores.back().max_sets(), 1024);
+  const ResultOr<ReservedMemory> other = ReservedMemory::Reserve(int64_t{1} << 30);
+  EXPECT_TRUE(other.ok()) << "the process has room left for everything else";
 }
 
 TEST(SetArrays, UseABudgetToTheLastPages) {
