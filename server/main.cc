@@ -93,7 +93,8 @@ absl::Status Listen(Server& server) {
                          .unix_path = config.unix_path,
                          .cluster_id = config.data_dir.empty() ? "" : config.cluster_id,
                          .event_loops = config.event_loops,
-                         .memory_bytes = config.rpc_memory_bytes},
+                         .memory_bytes = config.rpc_memory_bytes,
+                         .stream_limits = {.max_total_bytes = config.rpc_memory_bytes / 2}},
                         &server.metrics);
   if (!rpc.ok()) return rpc.status();
   server.rpc = *std::move(rpc);
@@ -111,7 +112,9 @@ absl::Status CreateShard(Server& server) {
                      .map = *std::move(map),
                      .memory_budget_bytes = config.hot_budget_bytes,
                      .max_queued_requests = config.max_queued_requests,
-                     .max_queued_bytes = config.max_queued_bytes});
+                     .max_queued_bytes = config.max_queued_bytes,
+                     .max_sessions = config.max_sessions,
+                     .session_idle = config.session_idle});
   if (!shard.ok()) return shard.status();
   server.shard = *std::move(shard);
   return absl::OkStatus();

@@ -15,6 +15,7 @@ constexpr int kMaxDefaultLoops = 8;
 constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
 // A message of 4 MiB is held twice while it is assembled.
 constexpr int64_t kMinRpcMemoryBytes = int64_t{16} << 20;
+constexpr std::chrono::minutes kMinSessionIdle(1);
 
 // Levenshtein distance.
 size_t EditDistance(const std::string& a, const std::string& b) {
@@ -105,6 +106,9 @@ absl::Status CheckSizes(const ServerConfig& config) {
   }
   if (config.max_queued_bytes < kMinRpcMemoryBytes) {
     return absl::InvalidArgumentError("queue.max_bytes: less than 16MiB holds no message");
+  }
+  if (config.session_idle < kMinSessionIdle) {
+    return absl::InvalidArgumentError("queue.session_idle: less than 1m ends sessions at work");
   }
   return absl::OkStatus();
 }

@@ -37,9 +37,11 @@ struct ServerConfig {
   std::string ready_file;
   bool insecure = false;
   int event_loops = 0;                          // 0: half of the processors, 1 .. 8
-  int64_t rpc_memory_bytes = int64_t{1} << 30;  // held by gRPC for messages
+  int64_t rpc_memory_bytes = int64_t{1} << 30;  // of gRPC; streams hold half as much beside
   int64_t max_queued_requests = 1024;
   int64_t max_queued_bytes = int64_t{256} << 20;
+  int64_t max_sessions = 4096;
+  std::chrono::milliseconds session_idle{std::chrono::hours(24)};
   std::chrono::milliseconds drain_timeout{10'000};
 };
 

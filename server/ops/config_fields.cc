@@ -143,14 +143,15 @@ ConfigField CoordinationField() {
           nullptr};
 }
 
-ConfigField DrainTimeoutField() {
-  return {"drain_timeout", "how long a stopping server waits for accepted requests",
-          [](ServerConfig& config, const std::string& text) {
+ConfigField DurationField(const char* key, const char* help,
+                          std::chrono::milliseconds ServerConfig::* member) {
+  return {key, help,
+          [=](ServerConfig& config, const std::string& text) {
             const auto duration = ParseDuration(text);
-            if (duration.ok()) config.drain_timeout = *duration;
+            if (duration.ok()) config.*member = *duration;
             return duration.status();
           },
-          [](const ServerConfig& config) { return FormatDuration(config.drain_timeout); }};
+          [=](const ServerConfig& config) { return FormatDuration(config.*member); }};
 }
 
 void AddServingFields(std::vector<ConfigField>& fields) {
@@ -193,12 +194,22 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
   fields.push_back(NumberField("rpc.event_loops",
                                "threads of the network; 0: chosen by the machine", &C::event_loops,
                                0, 64));
-  fields.push_back(SizeField("rpc.memory", "limit of gRPC's own buffers", &C::rpc_memory_bytes));
+  fields.push_back(SizeField("rpc.memory",
+                             "limit of gRPC's own buffers; half as much is held for accepted "
+                             "requests and their replies",
+                             &C::rpc_memory_bytes));
   fields.push_back(NumberField("queue.max_requests", "requests that wait for a strand",
                                &C::max_queued_requests, 1, 1 << 20));
   fields.push_back(
       SizeField("queue.max_bytes", "payload bytes that wait for a strand", &C::max_queued_bytes));
-  fields.push_back(DrainTimeoutField());
+  fields.push_back(NumberField("queue.max_sessions", "clients that may push at a time",
+                               &C::max_sessions, 1, 1 << 20));
+  fields.push_back(DurationField("queue.session_idle",
+                                 "a client that pushes nothing for so long may lose its session",
+                                 &C::session_idle));
+  fields.push_back(DurationField("drain_timeout",
+                                 "how long a stopping server waits for accepted requests",
+                                 &C::drain_timeout));
 }
 
 void AddRefusedFields(std::vector<ConfigField>& fields) {

@@ -84,6 +84,9 @@ void AppendRpcMetrics(const RpcMetrics& rpc, std::vector<MetricFamily>& families
   families.push_back(SingleCounter("hotrow_overload_rejections_total",
                                    "Requests refused because too much was waiting.",
                                    static_cast<double>(rpc.overloads())));
+  families.push_back(SingleCounter("hotrow_streams_cut_total",
+                                   "Streams cut because the client did not take its replies.",
+                                   static_cast<double>(rpc.cut_streams())));
 }
 
 // Statistics by table label, the tables beyond the limit summed.
@@ -105,9 +108,10 @@ std::map<std::string, v1::TableStats> ByLabel(const v1::GetStatsResponse& stats)
 }
 
 void AppendTableMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
-  auto pulled = Family("hotrow_rows_pulled_total", "Unique rows pulled, by where they were found.",
+  auto pulled = Family("hotrow_rows_pulled_total",
+                       "Rows answered to pulls, by where they were found.", MetricType::Counter);
+  auto pushed = Family("hotrow_rows_pushed_total", "Rows that pushes changed, once a sub-push.",
                        MetricType::Counter);
-  auto pushed = Family("hotrow_rows_pushed_total", "Unique rows pushed.", MetricType::Counter);
   auto created =
       Family("hotrow_rows_created_total", "Rows created by pushes.", MetricType::Counter);
   auto refused =
@@ -142,6 +146,9 @@ void AppendShardMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFam
   families.push_back(std::move(capacity));
   families.push_back(
       SingleGauge("hotrow_sessions", "Open sessions.", static_cast<double>(stats.sessions())));
+  families.push_back(SingleCounter("hotrow_sessions_expired_total",
+                                   "Sessions ended because they pushed nothing for too long.",
+                                   static_cast<double>(stats.sessions_expired())));
   families.push_back(SingleCounter("hotrow_push_duplicates_total",
                                    "Sub-pushes that had been applied before.",
                                    static_cast<double>(stats.sub_pushes_duplicate())));

@@ -68,13 +68,17 @@ class RpcMetrics {
   void AddSent(Method method, uint64_t bytes);
   // A request was refused because too much is waiting.
   void CountOverload() { overloads_.fetch_add(1, std::memory_order_relaxed); }
+  // A stream was cut because its client did not take its replies.
+  void CountCutStream() { cut_streams_.fetch_add(1, std::memory_order_relaxed); }
 
   const MethodCounters& of(Method method) const { return methods_[static_cast<size_t>(method)]; }
   uint64_t overloads() const { return overloads_.load(std::memory_order_relaxed); }
+  uint64_t cut_streams() const { return cut_streams_.load(std::memory_order_relaxed); }
 
  private:
   std::array<MethodCounters, kMethodCount> methods_;
   std::atomic<uint64_t> overloads_{0};
+  std::atomic<uint64_t> cut_streams_{0};
 };
 
 }  // namespace hotrow

@@ -14,7 +14,7 @@ PartitionSet::PartitionSet(const wire::ShardMap& map, uint32_t shard)
   for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
     if (map.owner(partition) != shard) continue;
     owned_[partition] = 1;
-    partitions_[partition] = std::make_unique<Partition>(kept_keys_);
+    partitions_[partition] = std::make_unique<Partition>(kept_answers_);
   }
 }
 

@@ -9,10 +9,6 @@
 namespace hotrow {
 namespace {
 
-// More than any reply header without its tables takes, and than one table takes in it.
-constexpr uint64_t kHeaderBytes = 64;
-constexpr uint64_t kTableHeaderBytes = 24;
-
 wire::ErrorInfo ReplyTooLarge(uint64_t bytes) {
   wire::ErrorInfo error;
   error.kind = wire::ErrorKind::kInvalidArgument;
@@ -53,7 +49,8 @@ wire::ErrorInfo PullExecutor::Prepare(const wire::PullRequest& request,
     response->tables.push_back({asked.table_id, asked.key_count, dim});
     offset += asked.key_count;
   }
-  const uint64_t with_header = bytes + kHeaderBytes + kTableHeaderBytes * parts_.size();
+  const uint64_t with_header =
+      bytes + wire::kMaxHeaderBytes + wire::kMaxTableHeaderBytes * parts_.size();
   if (with_header > wire::kMaxMessageBytes) return ReplyTooLarge(with_header);
   for (const Part& part : parts_) {
     if (wire::ErrorInfo error = CheckKeys(part); !error.ok()) return error;

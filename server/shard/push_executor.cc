@@ -64,8 +64,7 @@ void PushExecutor::Handle(const wire::PushRequest& request, const wire::SubPush&
   }
   // Two sub-pushes of one partition are applied one after the other.
   if (pending_partitions_[sub_push.partition] != 0) Flush();
-  Partition& partition = *state_.partitions.Find(sub_push.partition);
-  HandleNumbered(sub_push, part, partition.Window(request.session), result);
+  HandleNumbered(request.session, sub_push, part, result);
 }
 
 wire::ErrorInfo PushExecutor::CheckOwner(const wire::PushRequest& request,
@@ -79,21 +78,25 @@ wire::ErrorInfo PushExecutor::CheckOwner(const wire::PushRequest& request,
   return {};
 }
 
-void PushExecutor::HandleNumbered(const wire::SubPush& sub_push, const wire::Payload& part,
-                                  PushWindow& window, wire::SubPushResult* result) {
-  result->durable_sequence = window.next();
+void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_push,
+                                  const wire::Payload& part, wire::SubPushResult* result) {
+  Partition& partition = *state_.partitions.Find(sub_push.partition);
+  const PushWindow* window = partition.FindWindow(session);
+  const uint64_t next = window == nullptr ? 1 : window->next();
+  result->durable_sequence = next;
   if (sub_push.sequence == 0) {
     return Refuse(Error(wire::ErrorKind::kInvalidArgument, "sequences count from 1, not 0"),
                   result);
   }
-  if (sub_push.sequence > window.next()) {
+  if (sub_push.sequence > next) {
     return Retry(Error(wire::ErrorKind::kOutOfOrder,
                        fmt::format("partition {} expects sequence {}, not {}", sub_push.partition,
-                                   window.next(), sub_push.sequence)),
+                                   next, sub_push.sequence)),
                  result);
   }
-  if (sub_push.sequence < window.next()) return AnswerConsumed(sub_push, window, result);
-  Accept(sub_push, part, {&sub_push, &window, result});
+  if (sub_push.sequence < next) return AnswerConsumed(sub_push, *window, result);
+  if (state_.partitions.kept_answers().full()) return Retry(TooManyAnswers(), result);
+  Accept(sub_push, part, {&sub_push, &partition.Window(session), result});
 }
 
 void PushExecutor::AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,

@@ -8,14 +8,19 @@
 //             (with other bytes)            kRefused / kInvalidArgument          was consumed
 //             above the next one            kRetry / kOutOfOrder                 stays open
 //   tables, keys, values                    kRefused with the kind that fits     is consumed
+//   room for one more kept answer           kRetry / kOverloaded                 stays open
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
+//
+// A number that cannot be (a partition that does not exist, sequence 0) is kRefused too and
+// consumes nothing.
 //
 // An answer that has left the ring of the last PushWindow::kAnswers is given as kApplied and
 // duplicate without counts: that the number was consumed is all that is known of it. A skip of a
 // consumed number is not a conflict: it gets the kept answer, for the number is closed, which is
 // what it asked for.
 //
-// Thread safety: strand only. Results equal those of handling the sub-pushes one by one.
+// Thread safety: strand only. Results equal those of handling the sub-pushes one by one, but for
+// which of several new keys get the last slots (see PushBatch).
 
 #pragma once
 
@@ -47,7 +52,7 @@ class PushExecutor {
   void Handle(const wire::PushRequest& request, const wire::SubPush& sub_push, size_t offset,
               wire::SubPushResult* result);
   wire::ErrorInfo CheckOwner(const wire::PushRequest& request, const wire::SubPush& sub_push);
-  void HandleNumbered(const wire::SubPush& sub_push, const wire::Payload& part, PushWindow& window,
+  void HandleNumbered(uint64_t session, const wire::SubPush& sub_push, const wire::Payload& part,
                       wire::SubPushResult* result);
   void AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,
                       wire::SubPushResult* result);

@@ -1,8 +1,12 @@
 // PushWindow: which numbers of one (session, partition) have been consumed, and the answers to the
 // last of them.
 //
-// Thread safety: strand only. Bounds: kAnswers answers; the keys that an answer lists count against
-// a limit that is shared by all windows (KeptKeysLimit).
+// An answer that would exceed the limit of all windows (KeptAnswers) is kept in short: what the
+// client decides by stays (outcome, LSN, kind of the error, refused rows of each table), and what
+// only explains is left out (counts of tables that refused nothing, texts, the list of keys).
+//
+// Thread safety: strand only. Bounds: kAnswers answers, allocated as they come; their bytes count
+// against KeptAnswers.
 
 #pragma once
 
@@ -14,18 +18,21 @@
 
 namespace hotrow {
 
-// Refused keys that kept answers may hold, over all windows of a strand: 8 MiB. An answer that
-// would exceed it is kept without its keys; its counts stay right.
-struct KeptKeysLimit {
-  static constexpr int64_t kMaxKeys = int64_t{1} << 20;
-  int64_t kept = 0;
+// What all windows of a strand hold, and how much that may be. Beyond `full_bytes` answers are kept
+// in short; at `max_bytes` no further number is consumed until sessions end.
+struct KeptAnswers {
+  int64_t full_bytes = int64_t{192} << 20;
+  int64_t max_bytes = int64_t{256} << 20;
+  int64_t used_bytes = 0;
+
+  bool full() const { return used_bytes >= max_bytes; }
 };
 
 class PushWindow {
  public:
   static constexpr uint64_t kAnswers = wire::kKeptAnswers;
 
-  explicit PushWindow(KeptKeysLimit& limit) : limit_(limit) {}
+  explicit PushWindow(KeptAnswers& all) : all_(all) {}
   ~PushWindow();
   PushWindow(const PushWindow&) = delete;
   PushWindow& operator=(const PushWindow&) = delete;
@@ -56,11 +63,13 @@ class PushWindow {
   };
 
   const Kept& At(uint64_t sequence) const { return answers_[sequence % kAnswers]; }
-  void Forget(Kept& kept);
+  static int64_t BytesOf(const Kept& kept);
+  void Store(const wire::SubPushResult& answer, Kept& kept) const;
+  void MakeRoom();
 
   uint64_t next_ = 1;
   std::vector<Kept> answers_;  // a ring: number n is at n % kAnswers
-  KeptKeysLimit& limit_;
+  KeptAnswers& all_;
 };
 
 }  // namespace hotrow

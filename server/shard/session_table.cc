@@ -1,6 +1,7 @@
 #include "server/shard/session_table.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <span>
@@ -54,19 +55,35 @@ absl::Status CheckRequest(const v1::OpenSessionRequest& request) {
   return CheckMode(request);
 }
 
+// For a line of the log: a job name may hold any character.
+std::string NameOf(const v1::OpenSessionRequest& request) {
+  std::string job = request.job();
+  std::replace_if(
+      job.begin(), job.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return fmt::format("job '{}', rank {} of {}", job, request.rank(),
+                     std::max(request.world_size(), 1U));
+}
+
 }  // namespace
 
 absl::Status SessionTable::Open(const v1::OpenSessionRequest& request, TimePoint now,
                                 std::vector<uint64_t>* ended) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return status;
-  const uint64_t session = request.session();
-  if (const auto open = sessions_.find(session); open != sessions_.end()) {
-    if (open->second.client_uid != request.client_uid()) {
-      return Invalid("OpenSession: another client has this session id; choose another client_uid");
-    }
-    open->second.last_used = now;
-    return absl::OkStatus();
+  const auto open = sessions_.find(request.session());
+  if (open == sessions_.end()) {
+    ExpireIdle(now, ended);
+    return Admit(request, now, ended);
   }
+  if (open->second.client_uid != request.client_uid()) {
+    return Invalid("OpenSession: another client has this session id; choose another client_uid");
+  }
+  open->second.last_used = now;
+  return absl::OkStatus();
+}
+
+absl::Status SessionTable::Admit(const v1::OpenSessionRequest& request, TimePoint now,
+                                 std::vector<uint64_t>* ended) {
+  const uint64_t session = request.session();
   if (ends_.contains(session)) return wire::ToStatus(Lost(session));
   const auto older = by_client_.find(request.client_uid());
   if (older != by_client_.end()) {
@@ -79,27 +96,45 @@ absl::Status SessionTable::Open(const v1::OpenSessionRequest& request, TimePoint
     ended->push_back(older_session);
   }
   if (absl::Status status = MakeRoom(now, ended); !status.ok()) return status;
-  sessions_[session] = {request.client_uid(), request.restart_count(), now};
+  Session& opened = sessions_[session];
+  opened = {request.client_uid(), request.restart_count(), now, NameOf(request)};
   by_client_[request.client_uid()] = session;
+  spdlog::info("session {:016x} opened: {}", session, opened.name);
   return absl::OkStatus();
 }
 
+void SessionTable::ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) {
+  std::vector<uint64_t> idle;
+  for (const auto& [session, entry] : sessions_) {
+    if (now - entry.last_used >= limits_.idle_limit) idle.push_back(session);
+  }
+  for (const uint64_t session : idle) Expire(session, now, ended);
+}
+
+void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended) {
+  const Session& entry = sessions_.at(session);
+  const auto idle = std::chrono::duration_cast<std::chrono::seconds>(now - entry.last_used);
+  spdlog::warn("session {:016x} expired after {} s without a push: {}", session, idle.count(),
+               entry.name);
+  ++expired_;
+  ended->push_back(session);
+  Finish(session, End::kExpired);
+}
+
 absl::Status SessionTable::MakeRoom(TimePoint now, std::vector<uint64_t>* ended) {
-  if (size() < max_sessions_) return absl::OkStatus();
+  if (size() < limits_.max_sessions) return absl::OkStatus();
   const auto idlest = std::min_element(
       sessions_.begin(), sessions_.end(),
       [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
   if (idlest == sessions_.end() || now - idlest->second.last_used < kIdleLimit) {
     wire::ErrorInfo error;
     error.kind = wire::ErrorKind::kOverloaded;
-    error.message = fmt::format("all {} sessions of this shard are in use", max_sessions_);
-    error.hint = "close clients that are no longer needed, or raise max_sessions";
+    error.message = fmt::format("all {} sessions of this shard are in use", limits_.max_sessions);
+    error.hint = "close clients that are no longer needed, or raise queue.max_sessions";
     error.retry_after_ms = kRetryAfterMs;
     return wire::ToStatus(error);
   }
-  const uint64_t session = idlest->first;
-  ended->push_back(session);
-  Finish(session, End::kExpired);
+  Expire(idlest->first, now, ended);
   return absl::OkStatus();
 }
 
@@ -145,7 +180,7 @@ wire::ErrorInfo SessionTable::Lost(uint64_t session) const {
         error.message = "the session was fenced: a newer life of the same client has connected";
         break;
       case End::kExpired:
-        error.message = "the session was ended: it was idle and its place was needed";
+        error.message = "the session expired: it pushed nothing for too long";
         break;
     }
   }

@@ -3,7 +3,8 @@
 // A client is known by its uid; each life of it by (uid, restart_count), from which the session id
 // follows. A higher restart count fences the older session: its late pushes are refused.
 //
-// Thread safety: strand only. Bounds: `max_sessions` open sessions. When they are all taken, the
+// Thread safety: strand only. Bounds: `max_sessions` open sessions. A session that opened and
+// pushed nothing for `idle_limit` is ended when another one opens. When all places are taken, the
 // one that has been idle longest is ended if it was idle for kIdleLimit; else the new one is
 // refused. Ended session ids are remembered, the last kRememberedEnds of them, so that a late
 // OpenSession or push cannot revive one with empty windows.
@@ -33,10 +34,15 @@ class SessionTable {
   static constexpr std::chrono::minutes kIdleLimit{15};
   static constexpr size_t kRememberedEnds = 65536;
 
-  explicit SessionTable(int64_t max_sessions) : max_sessions_(max_sessions) {}
+  struct Limits {
+    int64_t max_sessions = 0;
+    std::chrono::milliseconds idle_limit{};
+  };
+  explicit SessionTable(const Limits& limits) : limits_(limits) {}
 
-  // Idempotent. `ended` gets the sessions that this one fenced or displaced; their windows must be
-  // forgotten. InvalidArgument, kUnimplemented, kSessionLost or kOverloaded otherwise.
+  // Idempotent. `ended` gets the sessions that this one fenced or displaced, and those that were
+  // idle for too long, also when this one is refused; their windows must be forgotten.
+  // InvalidArgument, kUnimplemented, kSessionLost or kOverloaded otherwise.
   absl::Status Open(const v1::OpenSessionRequest& request, TimePoint now,
                     std::vector<uint64_t>* ended);
   // Closing twice is success; a session that is unknown or was fenced gives kSessionLost.
@@ -46,6 +52,7 @@ class SessionTable {
   wire::ErrorInfo Use(uint64_t session, TimePoint now);
 
   int64_t size() const { return static_cast<int64_t>(sessions_.size()); }
+  uint64_t expired() const { return expired_; }  // since the process started
 
  private:
   enum class End : uint8_t { kClosed, kFenced, kExpired };
@@ -53,13 +60,19 @@ class SessionTable {
     std::string client_uid;
     uint64_t restart_count = 0;
     TimePoint last_used;
+    std::string name;  // "job 'ctr', rank 3 of 8", for the log
   };
 
+  absl::Status Admit(const v1::OpenSessionRequest& request, TimePoint now,
+                     std::vector<uint64_t>* ended);
+  void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended);
+  void Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended);
   absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended);
   void Finish(uint64_t session, End end);
   wire::ErrorInfo Lost(uint64_t session) const;
 
-  const int64_t max_sessions_;
+  const Limits limits_;
+  uint64_t expired_ = 0;
   absl::flat_hash_map<uint64_t, Session> sessions_;
   absl::flat_hash_map<std::string, uint64_t> by_client_;  // client_uid -> its open session
   absl::flat_hash_map<uint64_t, End> ends_;

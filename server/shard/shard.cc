@@ -101,6 +101,7 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(ShardOptions options) {
   if (options.memory_budget_bytes <= 0) wrong = "memory_budget_bytes must be positive";
   if (options.max_queued_requests <= 0) wrong = "max_queued_requests must be positive";
   if (options.max_queued_bytes <= 0) wrong = "max_queued_bytes must be positive";
+  if (options.session_idle.count() <= 0) wrong = "session_idle must be positive";
   if (options.max_sessions <= 0) wrong = "max_sessions must be positive";
   if (wrong != nullptr) return wire::MakeError(wire::ErrorKind::kInvalidArgument, wrong);
   return std::unique_ptr<Shard>(new Shard(std::make_unique<Impl>(options, RandomStartId())));

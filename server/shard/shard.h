@@ -45,6 +45,8 @@ struct ShardOptions {
   int64_t max_queued_requests = 1024;
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 4096;
+  // Long: a worker may evaluate for hours between two pushes, and then lose its session.
+  std::chrono::milliseconds session_idle{std::chrono::hours(24)};
   int slots_per_set = 32;
 };
 

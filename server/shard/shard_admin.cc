@@ -46,6 +46,7 @@ void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResp
   response->set_uptime_ms(uptime_ms);
   response->set_memory_budget_bytes(state.options.memory_budget_bytes);
   response->set_sessions(state.sessions.size());
+  response->set_sessions_expired(state.sessions.expired());
   response->set_pull_requests(counters.pull_requests.value());
   response->set_push_requests(counters.push_requests.value());
   response->set_sub_pushes_applied(counters.sub_pushes_applied.value());
@@ -127,12 +128,11 @@ absl::StatusOr<uint64_t> Shard::DropTable(const std::string& name) {
   Impl& impl = *impl_;
   const absl::Status draining = impl.Signed(wire::ToStatus(Draining()));
   if (impl.draining.load(std::memory_order_relaxed)) return draining;
-  using Response = absl::StatusOr<uint64_t>;
-  return OnStrand<Response>(*impl.strand, draining, [&]() -> Response {
-    auto dropped = impl.state.tables.Drop(name);
-    if (!dropped.ok()) return impl.Signed(dropped.status());
-    return dropped;
-  });
+  using Dropped = absl::StatusOr<std::unique_ptr<Table>>;
+  const Dropped dropped =
+      OnStrand<Dropped>(*impl.strand, draining, [&] { return impl.state.tables.Drop(name); });
+  if (!dropped.ok()) return impl.Signed(dropped.status());
+  return static_cast<uint64_t>((*dropped)->rows());  // the memory is given back on this thread
 }
 
 absl::StatusOr<v1::GetStatsResponse> Shard::GetStats(const std::string& table) {

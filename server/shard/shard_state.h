@@ -24,7 +24,7 @@ struct ShardState {
         server_start_id(start_id),
         budget(std::make_shared<MemoryBudget>(options.memory_budget_bytes)),
         partitions(options.map, options.shard),
-        sessions(options.max_sessions),
+        sessions({options.max_sessions, options.session_idle}),
         tables({.assigns_ids = options.map.owner(0) == options.shard,
                 .slots_per_set = options.slots_per_set},
                *budget) {}

@@ -160,13 +160,13 @@ absl::StatusOr<TableEntry*> TableSet::Add(uint32_t id, const v1::TableSchema& sc
   return &entry;
 }
 
-absl::StatusOr<uint64_t> TableSet::Drop(const std::string& name) {
+absl::StatusOr<std::unique_ptr<Table>> TableSet::Drop(const std::string& name) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return wire::ToStatus(NoSuchTable(name));
-  const uint64_t rows = found->second.table->rows();
+  std::unique_ptr<Table> table = std::move(found->second.table);
   by_id_.erase(found->second.id);
   by_name_.erase(found);
-  return rows;
+  return table;
 }
 
 }  // namespace hotrow

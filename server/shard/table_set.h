@@ -56,8 +56,9 @@ class TableSet {
   const std::map<std::string, TableEntry>& by_name() const { return by_name_; }
 
   absl::StatusOr<v1::CreateTableResponse> Create(const v1::CreateTableRequest& request);
-  // Frees the table's memory. Returns the number of rows that were stored.
-  absl::StatusOr<uint64_t> Drop(const std::string& name);
+  // Takes the table out. Its memory is freed with it: gigabytes take a second to unmap, so whoever
+  // destroys it should not be the strand.
+  absl::StatusOr<std::unique_ptr<Table>> Drop(const std::string& name);
 
  private:
   absl::Status CheckExisting(const TableEntry& entry, const v1::CreateTableRequest& request) const;

@@ -134,6 +134,8 @@ TEST(Config, ImpossibleValuesAreRefused) {
   EXPECT_SAYS(Refusal({"--tiers-hot-budget", "1KiB"}), "less than 1MiB");
   EXPECT_SAYS(Refusal({"--rpc-memory", "1MiB"}), "rpc.memory");
   EXPECT_SAYS(Refusal({"--queue-max-bytes", "1MiB"}), "queue.max_bytes");
+  EXPECT_SAYS(Refusal({"--queue-max-sessions", "0"}), "queue.max_sessions");
+  EXPECT_SAYS(Refusal({"--queue-session-idle", "5s"}), "queue.session_idle");
   EXPECT_SAYS(Refusal({"--log-level", "loud"}), "debug, info, warn, error");
   EXPECT_SAYS(Refusal({"--drain-timeout", "10"}), "not a duration");
 }
@@ -157,6 +159,10 @@ TEST(Config, WhatItPrintsIsWhatItReads) {
                            "/tmp/a b.sock",
                            "--tiers-hot-budget",
                            "7MiB",
+                           "--queue-max-sessions",
+                           "17",
+                           "--queue-session-idle",
+                           "90m",
                            "--insecure"};
   Words printing = arguments;
   printing.push_back("--print-config");
@@ -166,6 +172,8 @@ TEST(Config, WhatItPrintsIsWhatItReads) {
   const std::string file = directory.Write("printed.yaml", *printed->answer);
   EXPECT_EQ(PrintConfig(Accepted({"--config", file})), *printed->answer);
   EXPECT_EQ(Accepted({"--config", file}).data_dir, "/with \"quotes\" and \\");
+  EXPECT_EQ(Accepted({"--config", file}).max_sessions, 17);
+  EXPECT_EQ(Accepted({"--config", file}).session_idle, std::chrono::minutes(90));
 }
 
 TEST(Config, HelpNamesEveryKeyAndVersionAndCheckAnswer) {

@@ -16,7 +16,7 @@ const SessionTable::TimePoint kStart{std::chrono::hours(1)};
 
 // An own clock: what passes is what a test says.
 struct Sessions {
-  explicit Sessions(int64_t max_sessions = 4) : table(max_sessions) {}
+  explicit Sessions(int64_t max_sessions = 4) : table({max_sessions, std::chrono::hours(1)}) {}
 
   ErrorKind Open(uint64_t client, uint64_t restart_count = 0) {
     ended.clear();
@@ -76,6 +76,24 @@ TEST(SessionTable, EndsTheIdlestSessionOnlyWhenItsPlaceIsNeeded) {
   EXPECT_EQ(sessions.ended, std::vector<uint64_t>{Sessions::Id(2)});
   EXPECT_EQ(sessions.table.Use(Sessions::Id(2), sessions.now).kind, ErrorKind::kSessionLost);
   EXPECT_TRUE(sessions.table.Use(Sessions::Id(1), sessions.now).ok());
+}
+
+TEST(SessionTable, EndsSessionsThatAreIdleTooLongWhenAnotherOneOpens) {
+  Sessions sessions;
+  sessions.Open(1);
+  sessions.Open(2);
+  sessions.now += std::chrono::minutes(59);
+  EXPECT_TRUE(sessions.table.Use(Sessions::Id(2), sessions.now).ok());
+  sessions.Open(3);
+  EXPECT_TRUE(sessions.ended.empty()) << "59 minutes are not an hour";
+  sessions.now += std::chrono::minutes(1);
+  sessions.Open(4);
+  EXPECT_EQ(sessions.ended, std::vector<uint64_t>{Sessions::Id(1)});
+  EXPECT_EQ(sessions.table.expired(), 1U);
+  EXPECT_EQ(sessions.table.size(), 3);
+  EXPECT_EQ(sessions.table.Use(Sessions::Id(1), sessions.now).kind, ErrorKind::kSessionLost);
+  EXPECT_EQ(sessions.Open(1), ErrorKind::kSessionLost) << "it is not revived with empty windows";
+  EXPECT_TRUE(sessions.table.Use(Sessions::Id(2), sessions.now).ok());
 }
 
 TEST(SessionTable, RefusesMalformedRequests) {
