@@ -1,5 +1,6 @@
 #include "client/src/push_operation.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/src/request_queue.h"
 #include "proto/wire/status_codec.h"
 #include "tests/client/local_servers.h"
@@ -19,7 +20,7 @@ class Push {
     for (int t = 0; t < tables; ++t) {
       TableInfo info;
       info.table_id = static_cast<uint32_t>(t + 1);
-      info.schema = {.name = "t" + std::to_string(t), .dim = 1, .optimizer = Sgd{1.0F}};
+      info.schema = {.name = absl::StrCat("t", t), .dim = 1, .optimizer = Sgd{1.0F}};
       auto table = std::make_shared<TableState>(info);
       const std::vector<float> rows(keys.size(), 1.0F);
       client::BatchWorkspace workspace;
