@@ -23,7 +23,8 @@ if(HOTROW_CCACHE)
 endif()
 
 # Equal bits in every space need uncontracted arithmetic; math-errno off lets sqrt vectorise (its result is the same).
-add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter)
+add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter
+                    -Wno-missing-field-initializers)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(HOTROW_ARCH x86-64-v3 CACHE STRING "Target of -march; v3 is AVX2 (Haswell, 2013; Zen, 2017)")
   add_compile_options(-march=${HOTROW_ARCH})

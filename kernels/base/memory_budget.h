@@ -11,6 +11,7 @@ namespace hotrow {
 
 class MemoryBudget {
  public:
+  // `limit_bytes` >= 0, for the life of the budget.
   explicit MemoryBudget(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
@@ -23,6 +24,7 @@ class MemoryBudget {
     } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
+  // `bytes` were taken before, perhaps in other pieces.
   void GiveBack(int64_t bytes) { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   int64_t limit_bytes() const { return limit_bytes_; }

@@ -22,11 +22,13 @@ enum class Code : uint8_t {
   kUnavailable = 14,  // the system refuses what the budget allows
 };
 
+// Success, or a code and the sentence that says why.
 class [[nodiscard]] Result {
  public:
   constexpr Result() = default;  // success
   constexpr Result(Code code, const char* message) : code_(code), message_(message) {}
 
+  // message() is "" on success and a string literal otherwise.
   constexpr bool ok() const { return code_ == Code::kOk; }
   constexpr Code code() const { return code_; }
   constexpr const char* message() const { return message_; }
@@ -45,6 +47,7 @@ class [[nodiscard]] ResultOr {
     HOTROW_CHECK(!result_.ok());
   }  // NOLINT: implicit by design
 
+  // The operators need ok(): without a value they end the process.
   bool ok() const { return value_.has_value(); }
   const Result& result() const { return result_; }
   T& operator*() & { return Get(); }

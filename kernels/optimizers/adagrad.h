@@ -10,6 +10,7 @@
 
 namespace hotrow {
 
+// One push's constants and the body that changes one row.
 struct AdagradRule {
   float learning_rate;
   float eps;
@@ -18,6 +19,7 @@ struct AdagradRule {
     return {step.learning_rate, options.eps};
   }
 
+  // row.gradient is finite and summed over duplicates; row.state holds h.
   template <typename Tile>
   HOTROW_HOST_DEVICE void operator()(const Tile& tile, const RuleRow& row) const {
     tile.ForEach(row.dim, [row, lr = learning_rate, eps = eps](int64_t i) {

@@ -11,6 +11,7 @@
 
 namespace hotrow {
 
+// One push's constants and the body that changes one row.
 struct RowwiseAdagradRule {
   float learning_rate;
   float eps;
@@ -19,6 +20,7 @@ struct RowwiseAdagradRule {
     return {step.learning_rate, options.eps};
   }
 
+  // row.gradient is finite and summed over duplicates; row.state[0] holds h.
   template <typename Tile>
   HOTROW_HOST_DEVICE void operator()(const Tile& tile, const RuleRow& row) const {
     const float mean = SumOfSquares(tile, row.dim, row.gradient) / static_cast<float>(row.dim);

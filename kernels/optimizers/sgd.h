@@ -8,6 +8,7 @@
 
 namespace hotrow {
 
+// One push's constants and the body that changes one row.
 struct SgdRule {
   float learning_rate;
 
@@ -15,6 +16,7 @@ struct SgdRule {
     return {step.learning_rate};
   }
 
+  // row.gradient is finite and summed over duplicates.
   template <typename Tile>
   HOTROW_HOST_DEVICE void operator()(const Tile& tile, const RuleRow& row) const {
     tile.ForEach(row.dim, [row, lr = learning_rate](int64_t i) {
