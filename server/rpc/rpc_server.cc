@@ -50,7 +50,9 @@ std::string WithPort(const std::string& address, int port) {
 
 struct RpcServer::Impl {
   explicit Impl(RpcServerOptions wished)
-      : options(std::move(wished)), pool(options.blocking_threads, kMaxWaitingAdminCalls) {}
+      : options(std::move(wished)),
+        streams(std::make_shared<StreamShared>(options.stream_limits)),
+        pool(options.blocking_threads, kMaxWaitingAdminCalls) {}
 
   void SetHealth(const char* service, bool serving) {
     if (auto* health = server->GetHealthCheckService()) {
@@ -66,6 +68,7 @@ struct RpcServer::Impl {
   }
 
   const RpcServerOptions options;
+  const std::shared_ptr<StreamShared> streams;  // shared with the calls
   std::string listen_address;
   ThreadPool pool;
   CallEnvironment environment;
@@ -133,9 +136,7 @@ void RpcServer::Serve(Shard* shard) {
   for (size_t i = 0; i < impl_->loops->size(); ++i) {
     grpc::ServerCompletionQueue* queue = impl_->loops->queue(i);
     const auto start_stream = [&](StreamHandler* handler) {
-      std::make_shared<StreamCall>(handler, impl_->options.stream_limits, environment.registry,
-                                   queue)
-          ->Start();
+      std::make_shared<StreamCall>(handler, impl_->streams, environment.registry, queue)->Start();
     };
     start_stream(&impl_->pull_handler);
     start_stream(&impl_->push_handler);
@@ -166,6 +167,10 @@ void RpcServer::Shutdown(Deadline deadline) {
   impl_->pool.Stop();
   registry.Close();
   impl_->loops->Stop();
+}
+
+int64_t RpcServer::highest_stream_bytes() const {
+  return impl_->streams->memory.highest_used_bytes();
 }
 
 bool RpcServer::Alive() const { return impl_->loops->AliveWithin(kAliveWithin); }

@@ -53,6 +53,8 @@ class RpcServer {
 
   // Starting until Serve(), draining from StopServing() or the Drain call on.
   ServingState state() const;
+  // Most that all streams have held at once: accepted requests and replies, those to come included.
+  int64_t highest_stream_bytes() const;
   // Whether all event loops turn.
   bool Alive() const;
 

@@ -31,14 +31,10 @@ void ScanCall::Begin() {
   v1::ScanRequest request;
   grpc::ProtoBufferReader reader(&request_);
   const bool parsed = request.ParseFromZeroCopyStream(&reader);
-  const int running = environment_->running_scans.fetch_add(1, std::memory_order_relaxed);
-  if (!parsed || running >= kMaxScans) {
-    if (parsed) metrics_->CountOverload();
+  if (!parsed) {
     MutexLock lock(mutex_);
-    SetResult(parsed ? wire::MakeError(wire::ErrorKind::kOverloaded,
-                                       "too many scans are running on this shard")
-                     : wire::MakeError(wire::ErrorKind::kInvalidArgument,
-                                       "ScanRequest is not a valid message"));
+    SetResult(
+        wire::MakeError(wire::ErrorKind::kInvalidArgument, "ScanRequest is not a valid message"));
     return;
   }
   {
@@ -58,6 +54,9 @@ void ScanCall::TakeCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor) {
   if (cursor.ok()) {
     cursor_ = *std::move(cursor);
   } else {
+    if (wire::FromStatus(cursor.status()).kind == wire::ErrorKind::kOverloaded) {
+      metrics_->CountOverload();
+    }
     SetResult(cursor.status());
   }
   Wake();
@@ -122,7 +121,6 @@ void ScanCall::Pump() {
 }
 
 void ScanCall::Finish(const grpc::Status& status) {
-  environment_->running_scans.fetch_sub(1, std::memory_order_relaxed);
   metrics_->End(Method::kScan, started_, {status.error_code(), request_.Length(), 0});
   writer_.Finish(status, finish_tag_.Arm(shared_from_this()));
 }

@@ -1,7 +1,7 @@
 // ScanCall: one server stream of all rows of a table, one batch in flight.
 //
-// Thread safety, ownership: ServerCall's. Bounds: at most `kMaxScans` scans at once in a process;
-// more are refused with kOverloaded. Errors: the status of the call.
+// Thread safety, ownership: ServerCall's. Bounds: the shard's (ScanSet::kMaxScans and its
+// queue); more are refused with kOverloaded. Errors: the status of the call.
 
 #pragma once
 
@@ -18,8 +18,6 @@
 #include "server/shard/shard.h"
 
 namespace hotrow {
-
-inline constexpr int kMaxScans = 16;
 
 class ScanCall final : public ServerCall {
  public:

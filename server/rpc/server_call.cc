@@ -112,9 +112,15 @@ void ServerCall::EndWith(grpc::Status status) {
   Wake();
 }
 
+void ServerCall::WakeUp() {
+  MutexLock lock(mutex_);
+  Wake();
+}
+
 void ServerCall::Close() {
   MutexLock lock(mutex_);
   closed_ = true;
+  CancelAlarms();
 }
 
 }  // namespace hotrow

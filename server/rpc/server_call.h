@@ -1,11 +1,11 @@
 // ServerCall: the life that every kind of RPC shares: accepted on an event loop, pumped there,
 // closed by the client, by a drain or by the end of the server. CallRegistry: all accepted calls.
 //
-// Thread safety: EndWith(), Close() and the registry, from any thread; everything else on the loop
-// of the call's queue. Operations start on that loop only, except the wake-up, which is armed under
-// the lock and never after Close(): so the queue can be shut down without a race. Ownership: a call
-// is kept alive by its outstanding operations and by the replies it waits for. No call code runs
-// under a gRPC frame.
+// Thread safety: EndWith(), WakeUp(), Close() and the registry, from any thread; everything else on
+// the loop of the call's queue. Operations start on that loop only, except the wake-up, which is
+// armed under the lock and never after Close(): so the queue can be shut down without a race.
+// Ownership: a call is kept alive by its outstanding operations and by the replies it waits for. No
+// call code runs under a gRPC frame.
 
 #pragma once
 
@@ -59,6 +59,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   void Start();
   // Ends the call with `status` after what was accepted has been answered.
   void EndWith(grpc::Status status);
+  // Makes the loop look for what is due.
+  void WakeUp();
   // Starts nothing from now on.
   void Close();
 
@@ -71,6 +73,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   virtual std::shared_ptr<ServerCall> Another() = 0;
   // Starts what is due. Called on the loop after each event; never after Close().
   virtual void Pump() = 0;
+  // Cancels alarms of its own: the queue is about to be shut down and would wait for them.
+  virtual void CancelAlarms() HOTROW_REQUIRES(mutex_) {}
 
   // Makes the loop call Pump() soon.
   void Wake() HOTROW_REQUIRES(mutex_);

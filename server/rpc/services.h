@@ -5,7 +5,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,8 +34,7 @@ struct CallEnvironment {
   ParameterPlane parameters;
   AdminPlane admin;
   std::string cluster_id;
-  std::function<void()> on_drain;     // tells health checks; called on a pool thread
-  std::atomic<int> running_scans{0};  // relaxed: a count, orders nothing
+  std::function<void()> on_drain;  // tells health checks; called on a pool thread
 };
 
 }  // namespace hotrow

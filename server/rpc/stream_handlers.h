@@ -16,6 +16,7 @@ class PullHandler final : public StreamHandler {
   explicit PullHandler(CallEnvironment* environment) : environment_(environment) {}
   void Accept(const AcceptTarget& target, ByteStream* stream) override;
   void Handle(const grpc::ByteBuffer& message, Reply reply) override;
+  void CountCut() override { environment_->metrics->CountCutStream(); }
 
  private:
   CallEnvironment* const environment_;
@@ -26,6 +27,7 @@ class PushHandler final : public StreamHandler {
   explicit PushHandler(CallEnvironment* environment) : environment_(environment) {}
   void Accept(const AcceptTarget& target, ByteStream* stream) override;
   void Handle(const grpc::ByteBuffer& message, Reply reply) override;
+  void CountCut() override { environment_->metrics->CountCutStream(); }
 
  private:
   CallEnvironment* const environment_;

@@ -212,6 +212,86 @@ TEST(Stream, AClientThatReadsNothingIsHeldByFlowControl) {
   EXPECT_LT(pulls.sent_bytes.load(), uint64_t{600} << 20);
 }
 
+// Streams of one connection each that ask for a reply of 2 MB as often as they may, and read none.
+class LazyClients {
+ public:
+  LazyClients(const TestServer& server, uint32_t table, int count) {
+    const std::vector<uint64_t> keys(2000, 5);
+    for (int i = 0; i < count; ++i) {
+      clients_.push_back(std::make_unique<Lazy>(server.Client()));
+      Lazy& lazy = *clients_.back();
+      SetDeadline(lazy.context);
+      lazy.stream = lazy.client.parameters().Pull(&lazy.context);
+      lazy.writer = std::thread([&lazy, table, keys] {
+        for (uint64_t id = 1; lazy.stream->Write(PullOf(id, table, keys)); ++id) {
+        }
+      });
+    }
+  }
+  ~LazyClients() {
+    for (auto& lazy : clients_) lazy->context.TryCancel();
+    Join();
+  }
+  // Returns when no client can write any more.
+  void Join() {
+    for (auto& lazy : clients_) {
+      if (lazy->writer.joinable()) lazy->writer.join();
+    }
+  }
+
+ private:
+  struct Lazy {
+    explicit Lazy(TestClient own) : client(std::move(own)) {}
+    TestClient client;
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::PullRequest, v1::PullResponse>> stream;
+    std::thread writer;
+  };
+  std::vector<std::unique_ptr<Lazy>> clients_;
+};
+
+TEST(Stream, ClientsThatReadNothingShareABoundAndOthersAreServed) {
+  constexpr int64_t kTotal = int64_t{48} << 20;
+  TestServer server({.stream_limits = {.max_total_bytes = kTotal}});
+  TestClient client = server.Client();
+  const uint32_t table = client.CreateTable("wide", 256);
+  const LazyClients lazy(server, table, 8);
+  const auto until = std::chrono::steady_clock::now() + kTestTimeout;
+  while (server.rpc->highest_stream_bytes() < kTotal / 2 &&
+         std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(client.Pull(table, {1}).has_error());
+  EXPECT_GE(server.rpc->highest_stream_bytes(), kTotal / 2);
+  EXPECT_LE(server.rpc->highest_stream_bytes(), kTotal);
+}
+
+TEST(Stream, AClientThatTakesNoReplyIsCut) {
+  TestServer server({.stream_limits = {.max_write_time = std::chrono::milliseconds(100)}});
+  TestClient client = server.Client();
+  const uint32_t table = client.CreateTable("wide", 256);
+  LazyClients lazy(server, table, 2);
+  lazy.Join();  // ends because the server hangs up
+  EXPECT_EQ(server.metrics.cut_streams(), 2u);
+  EXPECT_FALSE(client.Pull(table, {1}).has_error());
+}
+
+TEST(StreamMemory, LeavesEveryoneAsMuchAsAnyoneHolds) {
+  constexpr int64_t kLimit = int64_t{12} << 20;
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  StreamMemory memory(kLimit);
+  int64_t greedy = 0;
+  while (memory.TryTake(kPiece, greedy, nullptr)) greedy += kPiece;
+  EXPECT_EQ(greedy, kLimit / 2);
+  int64_t second = 0;
+  while (memory.TryTake(kPiece, second, nullptr)) second += kPiece;
+  EXPECT_EQ(second, kLimit / 4);
+  EXPECT_TRUE(memory.TryTake(kLimit / 4, 0, nullptr)) << "who holds nothing may have the rest";
+  EXPECT_FALSE(memory.TryTake(1, 0, nullptr));
+  memory.GiveBack(kLimit);
+  EXPECT_EQ(memory.used_bytes(), 0);
+}
+
 TEST(Stream, ADrainAnswersWhatItAcceptedAndEndsStreamsAsUnavailable) {
   TestServer server;
   TestClient client = server.Client();
