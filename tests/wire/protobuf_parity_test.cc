@@ -241,6 +241,23 @@ TEST(ProtobufParity, AKnownFieldOfAnotherWireTypeIsSkippedAsProtobufDoes) {
   EXPECT_EQ(sample.decode_and_encode(BufferOf(Serialized(other) + sample.bytes, 0)), sample.bytes);
 }
 
+TEST(ProtobufParity, NoHeaderIsLargerThanItsBound) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  PushRequest request{kAll, kAll, kAll, kAll, ~uint32_t{0}, {}, {}};
+  EXPECT_LE(Encode(request, {}).Length() + 6, kMaxHeaderBytes) << "6: tag and size of the payload";
+  const size_t empty = Encode(request, {}).Length();
+  SubPush sub_push{~uint32_t{0}, kAll, kAll, kAll, Operation::kSkip, {}};
+  request.sub_pushes = {sub_push};
+  const size_t one = Encode(request, {}).Length();
+  EXPECT_LE(one - empty, kMaxSubPushHeaderBytes);
+  request.sub_pushes[0].tables.assign(256, {~uint32_t{0}, ~uint32_t{0}, kMaxDim, kAll, -1.0F});
+  EXPECT_LE(Encode(request, {}).Length() - one, 256 * kMaxTableHeaderBytes);
+  PullResponse response{.request_id = kAll, .payload_hash = kAll};
+  EXPECT_LE(Encode(response, {}).Length() + 6, kMaxHeaderBytes);
+  response.tables.assign(256, {~uint32_t{0}, ~uint32_t{0}, kMaxDim});
+  EXPECT_LE(Encode(response, {}).Length(), kMaxHeaderBytes + 256 * kMaxTableHeaderBytes);
+}
+
 TEST(ProtobufParity, AMessageGivenInTwoPartsIsMerged) {
   const std::string bytes = std::string("\x12\x02\x08\x08") + "\x12\x05\x12\x03" + "abc";
   const absl::StatusOr<PushResponse> decoded = DecodePushResponse(BufferOf(bytes, 0));
