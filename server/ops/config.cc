@@ -171,7 +171,7 @@ std::string PrintConfig(const ServerConfig& config) {
     std::string value = field.show(config);
     // Quoted: a path may hold any character.
     for (size_t i = 0; (i = value.find_first_of("\\\"", i)) != std::string::npos; i += 2) {
-      value.insert(i, "\\");
+      value.insert(i, 1, '\\');
     }
     if (value.empty()) {
       text += indent + "# " + key + ":  # " + field.help + "\n";
