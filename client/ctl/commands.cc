@@ -59,6 +59,12 @@ std::string Number(float value) {
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
+// An open table takes any key.
+Field NumEmbeddings(const TableSchema& schema) {
+  if (schema.num_embeddings == 0) return {"num_embeddings", "any key", "null"};
+  return Count("num_embeddings", schema.num_embeddings);
+}
+
 Field RowField(std::span<const float> row) {
   std::string values = "[";
   for (size_t c = 0; c < row.size(); ++c) {
@@ -142,8 +148,7 @@ absl::Status ShowTables(const Arguments& arguments) {
                        Count("dim", static_cast<uint64_t>(table.schema.dim)),
                        Text("optimizer", NameOf(table.schema.optimizer)),
                        Text("initializer", NameOf(table.schema.initializer)),
-                       Count("seed", table.schema.seed),
-                       Count("num_embeddings", table.schema.num_embeddings),
+                       Count("seed", table.schema.seed), NumEmbeddings(table.schema),
                        Bytes("row_bytes", static_cast<uint64_t>(table.row_bytes))});
   }
   Print(records, arguments.format);

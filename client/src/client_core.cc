@@ -240,7 +240,7 @@ absl::Status ClientCore::StillPending() const {
        .message = absl::StrCat("the push is not acknowledged yet and still pending: it is neither "
                                "lost nor sent twice",
                                trouble),
-       .hint = "Do not push the same gradients again; Flush waits for it."});
+       .hint = "Do not push the same gradients again; flush() waits for it."});
 }
 
 absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> parts,
@@ -284,7 +284,8 @@ absl::Status ClientCore::FlushAtClose() {
        .message = absl::StrCat("the client was closed before ", given_up,
                                " pushes were acknowledged: they were given up, and whether they "
                                "were applied is unknown"),
-       .hint = "Flush before Close, with a timeout that outlasts the trouble of the shards."});
+       .hint =
+           "Call flush() before close(), with a timeout that outlasts the trouble of the shards."});
   for (const auto& channel : channels_) channel->pushes().Fail(error);
   return error;
 }

@@ -1,8 +1,10 @@
 #include "client/src/shard_map_cache.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/src/client_error.h"
 #include "client/src/shard_channel.h"
 #include "client/src/unary_call.h"
@@ -36,6 +38,23 @@ absl::Status NoneAnswered(const ConnectOptions& options, const std::vector<std::
        .hint = "Check that hotrow-server runs there and listens on that address."});
 }
 
+// More addresses than shards, and one that the map does not know: two servers that were each
+// started without a list of shards are two clusters of one, and half of the rows would silently go
+// nowhere.
+absl::Status CheckAddresses(const ConnectOptions& options, const wire::ShardMap& map) {
+  const std::vector<std::string>& shards = map.shards();
+  if (options.addresses.size() <= shards.size()) return absl::OkStatus();
+  for (const std::string& address : options.addresses) {
+    if (std::find(shards.begin(), shards.end(), address) != shards.end()) continue;
+    return wire::ToStatus(
+        {.kind = wire::ErrorKind::kInvalidArgument,
+         .message = absl::StrCat("'", address, "' was given, but the shard map of the cluster has ",
+                                 shards.size(), " shard(s): ", absl::StrJoin(shards, ", ")),
+         .hint = "Start every server with the same --shards list and its own --shard number."});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string DialTarget(const ConnectOptions& options, const std::string& address) {
@@ -55,7 +74,11 @@ absl::StatusOr<Cluster> FetchShardMap(const ConnectOptions& options, TimePoint d
     for (size_t i = 0; i < stubs.size() && Now() < deadline; ++i) {
       if (stubs[i] == nullptr) continue;
       absl::StatusOr<Cluster> cluster = Ask(*stubs[i], deadline);
-      if (cluster.ok()) return cluster;
+      if (cluster.ok()) {
+        const absl::Status checked = CheckAddresses(options, cluster->map);
+        if (!checked.ok()) return checked;
+        return cluster;
+      }
       causes[i] = std::string(cluster.status().message());
       const wire::ErrorInfo error = wire::FromStatus(cluster.status());
       if (IsTransient(error.kind)) continue;

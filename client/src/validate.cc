@@ -3,18 +3,33 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::client {
+namespace {
+
+// gRPC would dial port 0 or 443 of an address without one, and say nothing useful.
+bool NamesAPort(const std::string& address) {
+  if (address.rfind("unix:", 0) == 0) return address.size() > 5;
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return false;
+  uint32_t port = 0;
+  return absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port < 65536;
+}
+
+}  // namespace
 
 absl::Status ValidateOptions(const ConnectOptions& options) {
   if (options.addresses.empty()) {
     return InvalidInput("", "no address given", "Pass HOST:PORT or unix:PATH of any shard.");
   }
   for (const std::string& address : options.addresses) {
-    if (address.empty()) return InvalidInput("", "an address is empty");
+    if (NamesAPort(address)) continue;
+    return InvalidInput("", absl::StrCat("'", address, "' is not HOST:PORT or unix:PATH"),
+                        "Servers listen on port 7070 unless told otherwise.");
   }
   if (options.timeout.count() <= 0) return InvalidInput("", "the timeout is not positive");
   if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");

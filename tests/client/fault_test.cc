@@ -244,5 +244,24 @@ TEST(Lifecycle, ASmallBudgetOfBytesInFlightDelaysAndDoesNotBlock) {
   EXPECT_EQ(*table->Size(), 20300);
 }
 
+TEST(Connect, RefusesAddressesWithoutAPort) {
+  for (const char* address :
+       {"127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70700", "unix:", "host:http"}) {
+    const auto client = Client::Connect({.addresses = {address}});
+    EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument) << address;
+    EXPECT_NE(client.status().message().find(address), absl::string_view::npos) << client.status();
+  }
+}
+
+TEST(Connect, RefusesMoreAddressesThanTheClusterHasShards) {
+  LocalServers one(1);
+  LocalServers other(1);
+  const auto client = Client::Connect(
+      {.addresses = {one.addresses()[0], other.addresses()[0]}, .timeout = seconds(20)});
+  EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(client.status().message().find(other.addresses()[0]), absl::string_view::npos)
+      << client.status();
+}
+
 }  // namespace
 }  // namespace hotrow::testing

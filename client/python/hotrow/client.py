@@ -353,7 +353,7 @@ def _check_durability(durability: str | None) -> None:
             _warned_of_durability = True
             warnings.warn(
                 "tables of this version live in memory: rows are lost with their server process; "
-                "durability='memory' says that you know",
+                "say durability='memory' to create_table, or filter hotrow.DurabilityWarning",
                 DurabilityWarning,
                 stacklevel=3,
             )

@@ -64,7 +64,7 @@ class RemoteModule(nn.Module):
         self.embedding_dim = embedding_dim
         self.padding_idx = resolve_padding(padding_idx, num_embeddings)
         self.anchor = nn.Parameter(torch.zeros(0, device=device))
-        self.pending = PendingGradients()
+        self.pending = PendingGradients(self.table.name)
 
     def load_rows(self, keys: Any, rows: Any) -> None:
         """Write rows into the table; their optimizer state starts afresh.
@@ -118,7 +118,7 @@ class RemoteModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        state["pending"] = PendingGradients()
+        state["pending"] = PendingGradients(self.table.name)
         return state
 
     def extra_repr(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -86,12 +87,17 @@ class SparseOptimizer(torch.optim.Optimizer):
     ) -> None:
         self._modules = by_table(remote_modules(modules))
         if not self._modules:
-            raise InvalidArgument("there is no module of hotrow.torch in the model")
+            raise InvalidArgument(
+                "there is no module of hotrow.torch in the model",
+                hint="e.g. hotrow.torch.EmbeddingBag",
+            )
         self.average_over_world = average_over_world
         groups = []
         for members in self._modules:
             table = members[0].table
             rate = table.optimizer.lr if lr is None else float(lr)
+            if not 0.0 <= rate < math.inf:
+                raise InvalidArgument(f"lr must be finite and >= 0, not {rate}", table=table.name)
             anchors = [module.anchor for module in members]
             step = table.stats()["highest_step"]
             groups.append({"params": anchors, "lr": rate, "table": table.name, "step": step})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from hotrow.errors import InvalidArgument
 
 # Far above any real step: reached only when backward runs again and again without a step.
 MAX_PENDING_BYTES = 8 << 30
+# More backward passes than anyone accumulates on purpose: the step was forgotten.
+WARN_PASSES = 100
 
 
 class PendingGradients:
@@ -16,7 +20,9 @@ class PendingGradients:
     Bounded by `MAX_PENDING_BYTES`. Backward passes of one module must not run at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._passes = 0
         self._keys: list[np.ndarray] = []
         self._gradients: list[np.ndarray] = []
         self._bytes = 0
@@ -45,6 +51,15 @@ class PendingGradients:
                 f"more than {MAX_PENDING_BYTES >> 30} GiB of gradients wait for a step",
                 hint="Call step() or zero_grad() of a hotrow.torch.SparseOptimizer of this module.",
             )
+        self._passes += 1
+        if self._passes == WARN_PASSES:
+            warnings.warn(
+                f"table {self._table!r}: {WARN_PASSES} backward passes wait for a step; is there a "
+                "hotrow.torch.SparseOptimizer whose step() is called? The anchor parameter does "
+                "nothing in an optimizer of torch",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self._keys.append(keys)
         self._gradients.append(gradients)
 
@@ -54,6 +69,7 @@ class PendingGradients:
 
     def clear(self) -> None:
         """Forget everything."""
+        self._passes = 0
         self._keys.clear()
         self._gradients.clear()
         self._bytes = 0
