@@ -193,15 +193,16 @@ TEST_F(QueueOnAStream, DamagedRepliesFailOnlyTheRequestThatTheyAnswer) {
   EXPECT_EQ(bad->encoded, 1);  // one at a time now
   Answer(1);
   ASSERT_TRUE(Becomes([&] { return bad->encoded == 2; }));
-  for (int i = 2; i <= client::kMaxDamagedPushes; ++i) {
-    EXPECT_EQ(bad->settled, 0);
-    ReceiveDamage();
-  }
+  // The first damage may or may not count: the loop thread may still be encoding what it meets.
+  int damaged = 1;
+  for (; bad->settled == 0 && damaged <= client::kMaxDamagedPushes; ++damaged) ReceiveDamage();
+  EXPECT_GE(damaged, client::kMaxDamagedPushes);
   EXPECT_EQ(bad->settled, 1);
   EXPECT_EQ(KindOf(bad->failure), ErrorKind::kSessionLost);
   EXPECT_EQ(DescribeError(bad->failure).shard, 7);
   EXPECT_NE(bad->failure.message().find("shard 7 at somewhere"), absl::string_view::npos);
-  ASSERT_TRUE(Becomes([&] { return late->encoded == 2; }));
+  // Once more when the end of the last write came between the failure and the break.
+  ASSERT_TRUE(Becomes([&] { return late->encoded >= 2; }));
   Answer(3);
   EXPECT_OK(good->failure);
   EXPECT_OK(late->failure);

@@ -126,7 +126,7 @@ TEST(Connecting, AnAddressThatIsNoShardDoesNotHideTheOthers) {
   const std::string wrong = "127.0.0.1:" + std::to_string(port);
   const auto alone = Client::Connect({.addresses = {wrong}});
   EXPECT_EQ(KindOf(alone), ErrorKind::kUnimplemented) << alone.status();
-  LocalServers servers(1);
+  LocalServers servers(2);
   EXPECT_OK(Client::Connect({.addresses = {wrong, servers.addresses()[0]}}));
 }
 
