@@ -6,11 +6,6 @@
 namespace hotrow::client {
 namespace {
 
-// Upper bounds of encoded header fields, see hotrow/v1/parameter_service.proto: varints of at most
-// 5 or 10 bytes, a tag byte each, and a length.
-constexpr uint64_t kTableHeaderBytes = 48;
-constexpr uint64_t kSubPushHeaderBytes = 64;
-
 uint64_t RowBytes(const RoutedTable& table) { return static_cast<uint64_t>(table.dim) * 4; }
 
 // Stable counting sort by group_of_key.
@@ -56,15 +51,16 @@ std::vector<std::vector<Segment>> CutPull(std::span<const RoutedTable> tables, u
     // A reply's row is never smaller than the request's key, but for a dim of 1.
     const uint64_t key_bytes = std::max<uint64_t>(RowBytes(tables[t]), sizeof(Key));
     while (begin < end) {
-      if (used + kTableHeaderBytes + key_bytes > wire::kMaxPayloadBytes ||
+      if (used + wire::kMaxTableHeaderBytes + key_bytes > wire::kMaxPayloadBytes ||
           messages.back().size() == static_cast<size_t>(wire::kMaxTablesPerMessage)) {
         messages.emplace_back();
         used = 0;
       }
-      const uint64_t room = (wire::kMaxPayloadBytes - used - kTableHeaderBytes) / key_bytes;
+      const uint64_t room =
+          (wire::kMaxPayloadBytes - used - wire::kMaxTableHeaderBytes) / key_bytes;
       const auto count = static_cast<int32_t>(std::min<uint64_t>(room, end - begin));
       messages.back().push_back({static_cast<int32_t>(t), begin, begin + count});
-      used += kTableHeaderBytes + count * key_bytes;
+      used += wire::kMaxTableHeaderBytes + count * key_bytes;
       begin += count;
     }
   }
@@ -96,7 +92,7 @@ std::vector<std::vector<Segment>> CutSubPushes(std::span<const RoutedTable> tabl
 }
 
 uint64_t SubPushMessageBytes(const wire::SubPush& sub_push) {
-  return kSubPushHeaderBytes + kTableHeaderBytes * sub_push.tables.size() +
+  return wire::kMaxSubPushHeaderBytes + wire::kMaxTableHeaderBytes * sub_push.tables.size() +
          sub_push.payload_bytes();
 }
 
