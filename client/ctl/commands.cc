@@ -6,12 +6,14 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
 #include "hotrow/client.h"
 #include "hotrow/errors.h"
+#include "hotrow/pulled_batch.h"
 
 namespace hotrow::ctl {
 namespace {
@@ -177,14 +179,15 @@ absl::Status ShowRows(const Arguments& arguments) {
   if (!client.ok()) return client.status();
   const auto table = (*client)->OpenTable(arguments.table);
   if (!table.ok()) return table.status();
-  std::vector<float> rows(keys.size() * table->dim());
-  const absl::Status status = table->Pull(keys, rows, {.read_only = true});
-  if (!status.ok()) return status;
   std::vector<Record> records;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const std::string key = std::to_string(static_cast<int64_t>(keys[i]));
-    records.push_back(
-        {{"key", key, key}, RowField(std::span(rows).subspan(i * table->dim(), table->dim()))});
+  for (const Key& key : keys) {  // one by one: the servers count what is not stored per call
+    const auto batch = table->PullBatch({&key, 1}, std::nullopt, {.read_only = true});
+    if (!batch.ok()) return batch.status();
+    std::vector<float> row(static_cast<size_t>(table->dim()));
+    std::memcpy(row.data(), (*batch)->rows().rows[0], row.size() * sizeof(float));
+    const std::string name = std::to_string(static_cast<int64_t>(key));
+    const char* const stored = (*batch)->initial_rows() == 0 ? "true" : "false";
+    records.push_back({{"key", name, name}, {"stored", stored, stored}, RowField(row)});
   }
   Print(records, arguments.format);
   return absl::OkStatus();

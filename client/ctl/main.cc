@@ -42,7 +42,6 @@ int Report(const absl::Status& status) {
 int main(int argc, char** argv) {
   CLI::App app("hotrowctl: looks at a running Hotrow cluster");
   app.footer(kExitCodes);
-  app.require_subcommand(1);
   app.fallthrough();
   Arguments arguments;
   app.add_option("--address", arguments.address, "HOST:PORT or unix:PATH of any shard")
@@ -70,6 +69,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // CLI11's way to report; it ends here
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (app.get_subcommands().empty()) {
+    std::fprintf(stderr, "hotrowctl: give one of the commands below\n\n%s", app.help().c_str());
+    return 2;
   }
   if (status->parsed()) return Report(hotrow::ctl::ShowStatus(arguments));
   if (tables->parsed()) return Report(hotrow::ctl::ShowTables(arguments));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/src/interruptible.h"
 #include "client/src/time_point.h"
 #include "hotrow/client.h"
 #include "kernels/base/mutex.h"
@@ -24,11 +25,11 @@ struct Future<T>::State {
     return !abandoned_;
   }
 
-  // The result, or nothing when the deadline passed.
+  // The result, or nothing when the deadline passed or the wait was interrupted.
   std::optional<absl::StatusOr<T>> Take(client::TimePoint deadline) {
     MutexLock lock(mutex_);
     while (!result_.has_value()) {
-      if (!ready_.WaitUntil(mutex_, deadline) && !result_.has_value()) return std::nullopt;
+      if (!client::WaitUntil(ready_, mutex_, deadline) && !result_.has_value()) return std::nullopt;
     }
     return std::exchange(result_, std::optional<absl::StatusOr<T>>(absl::FailedPreconditionError(
                                       "the result of this future has been taken")));

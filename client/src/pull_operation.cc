@@ -74,16 +74,18 @@ class PullOperation::Message final : public ShardRequest {
 // One table of a finished pull.
 class PullOperation::Batch final : public PulledBatch {
  public:
-  Batch(std::shared_ptr<const PullOperation> operation, const TablePart& part)
-      : operation_(std::move(operation)), part_(part) {}
+  Batch(std::shared_ptr<const PullOperation> operation, const TablePart& part, int64_t initial_rows)
+      : operation_(std::move(operation)), part_(part), initial_rows_(initial_rows) {}
 
   std::span<const Key> keys() const override { return part_.workspace->deduper.unique(); }
   std::span<const int32_t> positions() const override { return part_.workspace->deduper.inverse(); }
+  int64_t initial_rows() const override { return initial_rows_; }
   ConstRowsView rows() const override { return {part_.workspace->rows, part_.dim}; }
 
  private:
   const std::shared_ptr<const PullOperation> operation_;  // owns part_ and the buffers
   const TablePart& part_;
+  const int64_t initial_rows_;
 };
 
 PullOperation::~PullOperation() {
@@ -119,6 +121,7 @@ void PullOperation::Start(DoneCallback done) {
   {
     MutexLock lock(mutex_);
     open_messages_ = messages.size();
+    initial_rows_.resize(tables_.size());
   }
   if (messages.empty()) {
     std::exchange(done_, nullptr)(absl::OkStatus());
@@ -178,6 +181,10 @@ absl::Status PullOperation::PlaceRows(const Message& message, const wire::PullRe
       workspace.rows[workspace.groups.order[i]] = *row++;
     }
   }
+  MutexLock lock(mutex_);
+  for (size_t i = 0; i < response.tables.size(); ++i) {
+    initial_rows_[message.segments()[i].table] += response.tables[i].initial_count;
+  }
   return absl::OkStatus();
 }
 
@@ -194,8 +201,9 @@ void PullOperation::FinishMessage(uint32_t shard, const absl::Status& status) {
 
 std::vector<std::shared_ptr<PulledBatch>> PullOperation::Batches() {
   std::vector<std::shared_ptr<PulledBatch>> batches;
-  for (const TablePart& part : tables_) {
-    batches.push_back(std::make_shared<Batch>(shared_from_this(), part));
+  MutexLock lock(mutex_);
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    batches.push_back(std::make_shared<Batch>(shared_from_this(), tables_[i], initial_rows_[i]));
   }
   return batches;
 }

@@ -68,6 +68,7 @@ class PullOperation : public std::enable_shared_from_this<PullOperation> {
 
   Mutex mutex_;
   size_t open_messages_ HOTROW_GUARDED_BY(mutex_) = 0;
+  std::vector<int64_t> initial_rows_ HOTROW_GUARDED_BY(mutex_);        // (tables)
   std::map<uint32_t, absl::Status> errors_ HOTROW_GUARDED_BY(mutex_);  // by shard, the first
   std::vector<wire::RowLocator> locators_;  // (messages) own the rows that lie across two slices
 };

@@ -109,9 +109,13 @@ void RequestQueue::Attach(std::shared_ptr<MessageStream> stream) {
   Pump();
 }
 
-void RequestQueue::Detach(const absl::Status& why) {
+void RequestQueue::NoteTrouble(const absl::Status& why) {
   MutexLock lock(mutex_);
-  last_break_ = why;
+  trouble_ = why;
+}
+
+void RequestQueue::Detach() {
+  MutexLock lock(mutex_);
   stream_ = nullptr;
   writing_ = false;
   sent_ = 0;
@@ -227,10 +231,11 @@ void RequestQueue::Fail(const absl::Status& status) {
 
 absl::Status RequestQueue::DeadlineError() {
   if (stream_ == nullptr) {
-    return NameShard(wire::MakeError(wire::ErrorKind::kUnavailable,
-                                     absl::StrCat("not reachable within the deadline (",
-                                                  std::string(last_break_.message()), ")")),
-                     shard_, address_);
+    const std::string cause = trouble_.ok() ? "not connected" : std::string(trouble_.message());
+    return NameShard(
+        wire::MakeError(wire::ErrorKind::kUnavailable,
+                        absl::StrCat("not reachable within the deadline (", cause, ")")),
+        shard_, address_);
   }
   return NameShard(
       wire::ToStatus({.kind = wire::ErrorKind::kDeadlineExceeded,

@@ -46,7 +46,9 @@ class RequestQueue {
 
   void Attach(std::shared_ptr<MessageStream> stream);
   // The stream is gone: everything that it had sent waits again.
-  void Detach(const absl::Status& why);
+  void Detach();
+  // What keeps the shard from being connected, for those whose deadline passes meanwhile.
+  void NoteTrouble(const absl::Status& why);
   void OnWritten(const MessageStream& stream);
   // InvalidArgument or DataLoss when the reply cannot be trusted: the stream must be broken, so
   // that its requests are sent again. Then they go one at a time, until it is clear whose reply it
@@ -94,7 +96,7 @@ class RequestQueue {
   uint64_t suspect_until_ HOTROW_GUARDED_BY(mutex_) = 0;  // last id sent before a damaged reply
   bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
   std::shared_ptr<MessageStream> stream_ HOTROW_GUARDED_BY(mutex_);  // null while disconnected
-  absl::Status last_break_ HOTROW_GUARDED_BY(mutex_);
+  absl::Status trouble_ HOTROW_GUARDED_BY(mutex_);
   absl::Status failed_ HOTROW_GUARDED_BY(mutex_);  // not OK once Fail was called
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/interruptible.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/hashes.h"
 #include "proto/wire/status_codec.h"
@@ -68,7 +69,7 @@ void Session::Finished(const absl::Status& unreported) {
 absl::Status Session::Flush(TimePoint deadline) {
   MutexLock lock(mutex_);
   while (pending_ > 0) {
-    if (!idle_.WaitUntil(mutex_, deadline) && pending_ > 0) {
+    if (!WaitUntil(idle_, mutex_, deadline) && pending_ > 0) {
       return wire::ToStatus(
           {.kind = wire::ErrorKind::kDeadlineExceeded,
            .message = absl::StrCat(pending_, " pushes are still pending"),

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/src/client_error.h"
+#include "client/src/interruptible.h"
 #include "client/src/unary_call.h"
 #include "proto/wire/status_codec.h"
 
@@ -18,6 +20,11 @@ constexpr milliseconds kAttemptTimeout{5000};
 bool IsPermanent(const absl::Status& status) {
   const wire::ErrorKind kind = wire::FromStatus(status).kind;
   return !IsTransient(kind) && kind != wire::ErrorKind::kInternal;
+}
+
+std::string Summary(const wire::ShardMap& map) {
+  return absl::StrCat("[", absl::StrJoin(map.shards(), ", "), "] with ", map.partitions(),
+                      " partitions");
 }
 
 }  // namespace
@@ -57,7 +64,7 @@ void ShardChannel::Start() {
 absl::Status ShardChannel::WaitUntilUp(TimePoint deadline) {
   MutexLock lock(mutex_);
   while (state_ != State::kUp && over_.ok()) {
-    if (!changed_.WaitUntil(mutex_, deadline) && state_ != State::kUp && over_.ok()) {
+    if (!WaitUntil(changed_, mutex_, deadline) && state_ != State::kUp && over_.ok()) {
       const std::string cause = last_error_.ok() ? "no answer" : std::string(last_error_.message());
       return Named(
           wire::MakeError(wire::ErrorKind::kUnavailable,
@@ -69,7 +76,7 @@ absl::Status ShardChannel::WaitUntilUp(TimePoint deadline) {
 
 absl::Status ShardChannel::trouble() {
   MutexLock lock(mutex_);
-  return last_error_;
+  return over_.ok() ? Named(last_error_) : over_;
 }
 
 void ShardChannel::Stop() {
@@ -159,9 +166,11 @@ absl::Status ShardChannel::CheckCluster(const v1::GetShardMapResponse& response)
               map->partitions() == first.partitions() && map->shards() == first.shards();
   for (uint32_t p = 0; same && p < first.partitions(); ++p) same = map->owner(p) == first.owner(p);
   if (!same) {
-    return Named(wire::ToStatus({.kind = wire::ErrorKind::kStaleMap,
-                                 .message = "it has another shard map than the other shards",
-                                 .hint = "Give every server the same shard list and partitions."}));
+    return Named(wire::ToStatus(
+        {.kind = wire::ErrorKind::kStaleMap,
+         .message = absl::StrCat("it has another shard map, ", Summary(*map),
+                                 ", than the shard asked first, ", Summary(first)),
+         .hint = "Give every server the same shards list, in one order, and partitions."}));
   }
   if (!response.cluster_id().empty() && !options_.cluster_id.empty() &&
       response.cluster_id() != options_.cluster_id) {
@@ -176,10 +185,11 @@ absl::Status ShardChannel::CheckCluster(const v1::GetShardMapResponse& response)
 
 absl::Status ShardChannel::CheckIdentity(const v1::GetShardMapResponse& response) {
   if (response.shard() != options_.shard) {
-    return Named(
-        wire::ToStatus({.kind = wire::ErrorKind::kInvalidArgument,
-                        .message = absl::StrCat("the server there is shard ", response.shard()),
-                        .hint = "Check the shard list and the address map."}));
+    return Named(wire::ToStatus(
+        {.kind = wire::ErrorKind::kInvalidArgument,
+         .message = absl::StrCat("the server there calls itself shard ", response.shard()),
+         .hint = "Give each server its own --shard number, its place in the shards "
+                 "list; check address_map."}));
   }
   const absl::Status cluster = CheckCluster(response);
   if (!cluster.ok()) return cluster;
@@ -197,7 +207,7 @@ absl::Status ShardChannel::CheckIdentity(const v1::GetShardMapResponse& response
 
 void ShardChannel::OnAnswer(const grpc::Status& status, const v1::GetShardMapResponse& response) {
   if (!status.ok()) {
-    TryLater(Named(wire::FromGrpcStatus(status)));
+    TryLater(wire::FromGrpcStatus(status));
     return;
   }
   const absl::Status identity = CheckIdentity(response);
@@ -224,13 +234,13 @@ void ShardChannel::OpenSession() {
 
 void ShardChannel::OnSession(const grpc::Status& status, const v1::OpenSessionResponse& response) {
   if (!status.ok()) {
-    const absl::Status error = Named(wire::FromGrpcStatus(status));
+    const absl::Status error = wire::FromGrpcStatus(status);
     if (!IsPermanent(error)) {
       TryLater(error);
       return;
     }
-    options_.session->MarkLost(error);
-    GiveUp(error);
+    options_.session->MarkLost(Named(error));
+    GiveUp(Named(error));
     return;
   }
   const v1::ShardMap& map = response.shard_map();
@@ -284,12 +294,12 @@ void ShardChannel::OnClosed(MessageStream& stream, const grpc::Status& status) {
   const absl::Status why =
       status.ok() ? wire::MakeError(wire::ErrorKind::kUnavailable, "the shard ended the stream")
                   : wire::FromGrpcStatus(status);
-  QueueOf(stream).Detach(why);
+  QueueOf(stream).Detach();
   bool last = false;
   absl::Status cause;
   {
     MutexLock lock(mutex_);
-    break_cause_.Update(Named(why));  // the first: it is why the other stream is cancelled
+    break_cause_.Update(why);  // the first: it is why the other stream is cancelled
     (&stream == pull_stream_.get() ? pull_stream_ : push_stream_) = nullptr;
     if (pull_stream_ != nullptr) pull_stream_->Cancel();
     if (push_stream_ != nullptr) push_stream_->Cancel();
@@ -302,6 +312,8 @@ void ShardChannel::OnClosed(MessageStream& stream, const grpc::Status& status) {
 }
 
 void ShardChannel::TryLater(const absl::Status& why) {
+  pulls_.NoteTrouble(why);
+  pushes_.NoteTrouble(why);
   MutexLock lock(mutex_);
   if (state_ == State::kOver) return;
   last_error_ = why;

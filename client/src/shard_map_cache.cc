@@ -1,11 +1,11 @@
 #include "client/src/shard_map_cache.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/src/client_error.h"
+#include "client/src/interruptible.h"
 #include "client/src/shard_channel.h"
 #include "client/src/unary_call.h"
 #include "proto/wire/status_codec.h"
@@ -79,7 +79,8 @@ absl::StatusOr<Cluster> FetchShardMap(const ConnectOptions& options, TimePoint d
         if (!checked.ok()) return checked;
         return cluster;
       }
-      causes[i] = std::string(cluster.status().message());
+      // An attempt that the deadline cut short knows less than the one before.
+      if (attempt == 1 || Now() < deadline) causes[i] = std::string(cluster.status().message());
       const wire::ErrorInfo error = wire::FromStatus(cluster.status());
       if (IsTransient(error.kind)) continue;
       refused.Update(wire::ToStatus(error));
@@ -88,8 +89,10 @@ absl::StatusOr<Cluster> FetchShardMap(const ConnectOptions& options, TimePoint d
     }
     if (hopeful == 0) return refused;
     const milliseconds left = TimeLeft(deadline);
-    if (left.count() == 0) return NoneAnswered(options, causes);
-    std::this_thread::sleep_for(std::min(left, Backoff(attempt + 2)));
+    const bool once = options.access == Access::kInspect;  // whoever looks wants to know now
+    if (once || left.count() == 0 || !SleepFor(std::min(left, Backoff(attempt + 2)))) {
+      return NoneAnswered(options, causes);
+    }
   }
 }
 

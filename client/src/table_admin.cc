@@ -8,6 +8,8 @@
 namespace hotrow::client {
 namespace {
 
+constexpr std::chrono::seconds kIdentityTimeout(2);
+
 Channels Authority(ClientCore& core) { return core.channels().subspan(core.map().owner(0), 1); }
 
 std::vector<absl::StatusOr<v1::CreateTableResponse>> AskCreate(
@@ -193,7 +195,10 @@ std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table) {
     shards[i].shard = static_cast<uint32_t>(i);
     shards[i].address = core.channels()[i]->address();
     shards[i].status = answers[i].status();
-    if (answers[i].ok()) Fill(*answers[i], shards[i]);
+    if (!answers[i].ok()) continue;
+    Fill(*answers[i], shards[i]);
+    // It lives; whether it is the shard that it should be is known when the connection is up.
+    shards[i].status = core.channels()[i]->WaitUntilUp(Now() + kIdentityTimeout);
   }
   return shards;
 }

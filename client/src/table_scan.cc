@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
+#include "client/src/interruptible.h"
 #include "proto/wire/batch_codec.h"
 #include "proto/wire/status_codec.h"
 
@@ -69,8 +70,10 @@ class ScanStream {
   bool Await() {
     void* tag = nullptr;
     bool ok = false;
-    const auto deadline = std::chrono::system_clock::now() + timeout_;
-    if (queue_.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::TIMEOUT) {
+    const TimePoint deadline = DeadlineIn(timeout_);
+    while (queue_.AsyncNext(&tag, &ok, WallClock(NextLook(deadline))) ==
+           grpc::CompletionQueue::TIMEOUT) {
+      if (!Interrupted() && Now() < deadline) continue;
       timed_out_ = true;
       context_.TryCancel();
       queue_.Next(&tag, &ok);

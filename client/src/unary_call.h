@@ -18,9 +18,13 @@
 namespace hotrow::client {
 
 // gRPC's deadlines are points of the wall clock: computed at the last moment from a monotonic one.
-inline void SetDeadline(grpc::ClientContext& context, TimePoint deadline) {
+inline std::chrono::system_clock::time_point WallClock(TimePoint deadline) {
   const milliseconds left = std::min(TimeLeft(deadline), milliseconds(std::chrono::hours(24)));
-  context.set_deadline(std::chrono::system_clock::now() + left);
+  return std::chrono::system_clock::now() + left;
+}
+
+inline void SetDeadline(grpc::ClientContext& context, TimePoint deadline) {
+  context.set_deadline(WallClock(deadline));
 }
 
 template <typename Response>

@@ -91,6 +91,7 @@ struct TableRows {
   uint32_t table_id = 0;
   uint32_t row_count = 0;
   uint32_t dim = 0;
+  uint32_t initial_count = 0;  // of row_count: not stored, answered from the initializer
 };
 
 struct PullResponse {

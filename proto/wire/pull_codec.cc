@@ -41,6 +41,9 @@ void ReadTableRows(ProtoReader& reader, TableRows* table) {
       case 3:
         reader.Read("dim", &table->dim);
         break;
+      case 4:
+        reader.Read("initial_count", &table->initial_count);
+        break;
       default:
         reader.SkipField();
     }
@@ -151,6 +154,7 @@ grpc::ByteBuffer Encode(const PullResponse& message, std::vector<grpc::Slice> pa
       element.Varint(1, table.table_id);
       element.Varint(2, table.row_count);
       element.Varint(3, table.dim);
+      element.Varint(4, table.initial_count);
     });
   }
   writer.Fixed64(4, message.payload_hash);

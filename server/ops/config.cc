@@ -75,7 +75,15 @@ absl::Status CheckShards(const ServerConfig& config) {
   if (config.shard >= shards) {
     return absl::InvalidArgumentError("shard: " + std::to_string(config.shard) +
                                       " is not below the number of shards, " +
-                                      std::to_string(shards));
+                                      std::to_string(shards) +
+                                      "; name the address of every shard in shards, in the order "
+                                      "of their numbers (--shards HOST:PORT,HOST:PORT)");
+  }
+  const auto own = std::find(config.shards.begin(), config.shards.end(), config.listen);
+  if (own != config.shards.end() && own - config.shards.begin() != config.shard) {
+    return absl::InvalidArgumentError("shard: listen " + config.listen + " is shard " +
+                                      std::to_string(own - config.shards.begin()) +
+                                      " of shards, not " + std::to_string(config.shard));
   }
   if (shards > config.partitions) {
     return absl::InvalidArgumentError("shards: " + std::to_string(shards) +

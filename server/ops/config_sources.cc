@@ -87,7 +87,8 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::string& path) {
   try {
     const YAML::Node root = YAML::Load(*text);
     if (root.IsNull()) return std::vector<Setting>();
-    if (!root.IsMap()) return absl::InvalidArgumentError(path + ":1: is not a list of keys");
+    if (!root.IsMap())
+      return absl::InvalidArgumentError(path + ":1: is not `key: value` lines, such as shard: 0");
     Flattener flattener(path);
     if (absl::Status status = flattener.Add("", root, 0); !status.ok()) return status;
     return flattener.Take();

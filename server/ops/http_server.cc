@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "server/ops/address.h"
+#include "server/ops/listen_check.h"
 
 namespace hotrow {
 namespace {
@@ -89,6 +90,9 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
   Address numeric = *parsed;
   if (numeric.host == "localhost") numeric.host = "127.0.0.1";
   const std::string port = numeric.ToString();
+  if (absl::Status free = CheckListen(port); !free.ok()) {
+    return absl::UnavailableError("metrics: " + std::string(free.message()));
+  }
   const std::string threads = std::to_string(kHttpThreads);
   const std::array<const char*, 9> options = {
       "listening_ports", port.c_str(),        "num_threads", threads.c_str(), "request_timeout_ms",

@@ -11,6 +11,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "proto/wire/status_codec.h"
+#include "server/ops/listen_check.h"
 #include "server/rpc/scan_call.h"
 #include "server/rpc/server_arguments.h"
 #include "server/rpc/services.h"
@@ -87,6 +88,11 @@ RpcServer::~RpcServer() { Shutdown(std::chrono::steady_clock::now()); }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions options,
                                                              RpcMetrics* metrics) {
+  // gRPC would only say that it could not, in several lines of its own.
+  if (absl::Status status = CheckListen(options.listen); !status.ok()) return status;
+  if (!options.unix_path.empty()) {
+    if (absl::Status status = CheckListenUnix(options.unix_path); !status.ok()) return status;
+  }
   EnablePlugins();
   auto impl = std::make_unique<Impl>(std::move(options));
   impl->environment.metrics = metrics;
@@ -115,10 +121,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   std::unique_ptr<RpcServer> result(new RpcServer(std::move(impl)));
   Impl& ready = *result->impl_;
   if (ready.server == nullptr || port == 0 || unix_port == 0) {
-    return wire::MakeError(wire::ErrorKind::kUnavailable,
-                           "cannot listen on " +
-                               (port == 0 ? ready.options.listen : ready.options.unix_path) +
-                               ": the address is in use or not of this machine");
+    return wire::MakeError(
+        wire::ErrorKind::kUnavailable,
+        "cannot listen on " + (port == 0 ? ready.options.listen : ready.options.unix_path));
   }
   ready.listen_address = WithPort(ready.options.listen, port);
   ready.SetReady(false);

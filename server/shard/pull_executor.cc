@@ -46,7 +46,8 @@ wire::ErrorInfo PullExecutor::Prepare(const wire::PullRequest& request,
     const auto dim = static_cast<uint32_t>(table->options().dim);
     bytes += uint64_t{asked.key_count} * dim * sizeof(float);
     parts_.push_back({table, std::span(keys_).subspan(offset, asked.key_count)});
-    response->tables.push_back({asked.table_id, asked.key_count, dim});
+    response->tables.push_back(
+        {.table_id = asked.table_id, .row_count = asked.key_count, .dim = dim});
     offset += asked.key_count;
   }
   const uint64_t with_header =
@@ -77,8 +78,9 @@ void PullExecutor::Fill(PullReply* reply) {
   }
   wire::PayloadBuffer buffer(reply_bytes_);
   std::byte* out = buffer.bytes().data();
-  for (const Part& part : parts_) {
-    part.table->Pull(part.keys, out);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    reply->message.tables[i].initial_count = part.table->Pull(part.keys, out);
     out += part.keys.size() * part.table->options().dim * sizeof(float);
   }
   grpc::Slice slice = std::move(buffer).Release();

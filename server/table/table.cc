@@ -83,11 +83,12 @@ bool Table::RowsFinite(std::span<const ConstRowPointer> rows) const {
   return MagnitudesWithin({rows, options_.dim}, std::numeric_limits<float>::max());
 }
 
-void Table::Pull(std::span<const Key> keys, std::byte* out) {
+uint32_t Table::Pull(std::span<const Key> keys, std::byte* out) {
   TableWorkspace& work = workspace_;
   const int64_t row_bytes = options_.dim * static_cast<int64_t>(sizeof(float));
   const int64_t count = static_cast<int64_t>(keys.size());
   counters_.rows_pulled += keys.size();
+  uint32_t initial = 0;
   for (int64_t begin = 0; begin < count; begin += kRowsAtATime) {
     const auto some = keys.subspan(begin, std::min(kRowsAtATime, count - begin));
     work.slots.resize(some.size());
@@ -106,8 +107,10 @@ void Table::Pull(std::span<const Key> keys, std::byte* out) {
     }
     if (work.fresh_keys.empty()) continue;
     InitializeRows(options_.initializer, work.fresh_keys, {work.fresh_rows, options_.dim});
-    counters_.rows_pulled_initial += work.fresh_keys.size();
+    initial += static_cast<uint32_t>(work.fresh_keys.size());
   }
+  counters_.rows_pulled_initial += initial;
+  return initial;
 }
 
 void Table::Claim(RowBatch& batch) {

@@ -57,8 +57,8 @@ class Table {
   bool RowsFinite(std::span<const ConstRowPointer> rows) const;
 
   // Writes the row of keys[i], or its initial value, to out + i * dim * 4 bytes. Changes nothing
-  // but counters. Keys may repeat.
-  void Pull(std::span<const Key> keys, std::byte* out);
+  // but counters. Keys may repeat. Returns how many of them are not stored.
+  uint32_t Pull(std::span<const Key> keys, std::byte* out);
 
   // Applies every row of the batch as a gradient; unknown keys are created from their initial
   // value. Fills the results of the parts and slots().

@@ -128,7 +128,8 @@ class QueueOnAStream : public ::testing::Test {
   }
   void Attach() { queue_.Attach(streams_.back()->stream()); }
   void Reattach() {
-    queue_.Detach(absl::UnavailableError("broken"));
+    queue_.NoteTrouble(absl::UnavailableError("broken"));
+    queue_.Detach();
     streams_.push_back(NewStream());
     Attach();
   }

@@ -266,7 +266,7 @@ def test_impossible_table_options_are_refused(client, name, option):
 
 
 def test_tables_in_memory_say_so_once(client, name, monkeypatch):
-    monkeypatch.setattr("hotrow.client._warned_of_durability", False)
+    monkeypatch.setattr("hotrow.durability._warned", False)
     with pytest.warns(hotrow.DurabilityWarning, match="memory") as caught:
         table = client.create_table(name, 2, optimizer=hotrow.Sgd())
         client.create_table(name, 2, optimizer=hotrow.Sgd(), exist_ok=True)

@@ -207,7 +207,13 @@ TEST(Program, AnAddressInUseExitsWithOne) {
   TestServer server;
   Process process(directory, {"--listen", server.rpc->listen_address()});
   EXPECT_EQ(process.Wait(), 1);
-  EXPECT_NE(directory.Read("stderr").find("hotrow-server: cannot listen on"), std::string::npos);
+  const std::string said = directory.Read("stderr");
+  EXPECT_EQ(said.rfind("hotrow-server: cannot listen on " + server.rpc->listen_address() +
+                           ": Address already in use",
+                       0),
+            0U)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 }  // namespace

@@ -161,7 +161,10 @@ TEST(SchemaDifference, NamesTheFirstFieldWithBothValues) {
   EXPECT_EQ(difference->field, "optimizer.adagrad.eps");
   EXPECT_EQ(difference->of_first, "1e-10");
   EXPECT_EQ(difference->of_second, "0.5");
-  EXPECT_EQ(FirstDifference(base, NormalizedSchema(SgdSchema("t", 8)))->field, "optimizer.sgd");
+  const auto choice = FirstDifference(base, NormalizedSchema(SgdSchema("t", 8)));
+  EXPECT_EQ(choice->field, "optimizer");
+  EXPECT_EQ(choice->of_first.rfind("adagrad {lr: ", 0), 0U) << choice->of_first;
+  EXPECT_EQ(choice->of_second.rfind("sgd {lr: ", 0), 0U) << choice->of_second;
   auto wide = base;
   wide.set_dim(9);
   EXPECT_EQ(FirstDifference(base, wide)->of_second, "9");

@@ -48,6 +48,7 @@ v1::PullResponse ProtoOf(const PullResponse& message) {
     element->set_table_id(table.table_id);
     element->set_row_count(table.row_count);
     element->set_dim(table.dim);
+    element->set_initial_count(table.initial_count);
   }
   proto.set_payload_hash(message.payload_hash);
   proto.set_rows(SamplePayload(message));

@@ -93,7 +93,7 @@ PullRequest SamplePullRequest() {
 PullResponse SamplePullResponse() {
   PullResponse message;
   message.request_id = UINT64_MAX;
-  message.tables = {{1, 5, 3}, {2, 0, 16}, {7, 2, 33}};
+  message.tables = {{1, 5, 3, 4}, {2, 0, 16, 0}, {7, 2, 33, 2}};
   const std::string rows = SamplePayload(message);
   message.payload_hash = Payload(SlicesOf(rows), 0, rows.size()).Hash();
   return message;

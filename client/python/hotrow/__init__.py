@@ -11,7 +11,8 @@
 
 from hotrow import errors, testing
 from hotrow._native import __version__
-from hotrow.client import Client, DurabilityWarning, connect
+from hotrow.client import Client, connect
+from hotrow.durability import DurabilityWarning
 from hotrow.errors import (
     AlreadyExists,
     CapacityFull,

@@ -101,7 +101,7 @@ def check_key_type(dtype: str, name: str, allowed: tuple[str, ...] = _KEY_TYPES)
     if dtype not in allowed:
         raise InvalidArgument(
             f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {dtype}",
-            hint="Keys that went through a float type may have been rounded: read them as integers."
+            hint=f"A float may have rounded the {name}: read them as integers."
             if dtype.startswith(("float", "bfloat"))
             else "Convert them to int64 where they are made.",
         )

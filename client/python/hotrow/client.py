@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import os
 import threading
 import warnings
@@ -13,18 +14,14 @@ from typing import Any
 
 from hotrow import _native
 from hotrow.arrays import check_timeout
-from hotrow.errors import ClientClosed, InvalidArgument, Unimplemented
+from hotrow.durability import check_durability
+from hotrow.errors import ClientClosed, InvalidArgument, NotFound, Unimplemented
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
 from hotrow.scalars import as_integer
 from hotrow.table import Table
 
-_DURABILITIES = ("memory", "process", "disk")
 _MODES = ("async", "bounded", "sync")
-
-
-class DurabilityWarning(UserWarning):
-    """Rows of this version live in memory: they are lost with their server process."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +107,16 @@ def _refuse_connect_options(tls: Any, token: Any, mode: str, max_steps_ahead: An
 
 
 def _split(addresses: str | Iterable[str]) -> tuple[str, ...]:
-    parts = addresses.split(",") if isinstance(addresses, str) else list(addresses)
-    stripped = tuple(part.strip() for part in parts)
+    try:
+        parts = addresses.split(",") if isinstance(addresses, str) else list(addresses)
+        stripped = tuple(part.strip() for part in parts)
+    except (AttributeError, TypeError):
+        stripped = ()
     if not stripped or not all(stripped):
-        raise InvalidArgument(f"addresses must name at least one shard, not {addresses!r}")
+        raise InvalidArgument(
+            f"addresses must name at least one shard, not {addresses!r}",
+            hint='e.g. "127.0.0.1:7070" or ["127.0.0.1:7070", "127.0.0.1:7071"]',
+        )
     for address in stripped:
         if "://" in address:
             raise Unimplemented(
@@ -222,13 +225,15 @@ class Client:
         InvalidArgument, Unimplemented, AlreadyExists, SchemaMismatch
         """
         _check_dtype(dtype)
-        _check_durability(durability)
+        check_durability(durability)
         schema = _native.TableSchema()
         schema.name = _checked(name, str, "name")
         schema.dim = as_integer(dim, "dim", 1, 65536)
-        schema.optimizer = _checked(optimizer, Optimizer, "optimizer").to_native()
+        example = "e.g. hotrow.Adagrad(lr=0.05)"
+        schema.optimizer = _checked(optimizer, Optimizer, "optimizer", example).to_native()
         start = Uniform(-0.05, 0.05) if initializer is None else initializer
-        schema.initializer = _checked(start, Initializer, "initializer").to_native()
+        example = "e.g. hotrow.Normal(0.0, 0.01)"
+        schema.initializer = _checked(start, Initializer, "initializer", example).to_native()
         schema.seed = as_integer(seed, "seed", 0, 2**64 - 1)
         if num_embeddings is not None:
             schema.num_embeddings = as_integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
@@ -237,7 +242,24 @@ class Client:
 
     def table(self, name: str) -> Table:
         """Open an existing table; raises `NotFound`."""
-        return Table(self, name, self.native.open_table(_checked(name, str, "name")))
+        try:
+            return Table(self, name, self.native.open_table(_checked(name, str, "name")))
+        except NotFound as error:
+            known = [table.name for table in self.tables()]
+            if name not in known:  # otherwise one shard lacks it, and the error says what to do
+                error.hint = self._names_like(name, known)
+            raise
+
+    @staticmethod
+    def _names_like(name: str, known: list[str]) -> str:
+        """Hint for a table that is not there."""
+        close = difflib.get_close_matches(name, known, 1)
+        if close:
+            return f"Did you mean {close[0]!r}?"
+        if not known:
+            return "There is no table on these servers yet: create_table makes one."
+        shown = ", ".join(repr(other) for other in known[:8])
+        return f"Tables there: {shown}{', ...' if len(known) > 8 else ''}. create_table makes one."
 
     def tables(self) -> list[Table]:
         """All tables, by name."""
@@ -329,9 +351,12 @@ def _close_all() -> None:
             warnings.warn(f"closing {client!r} at exit: {error}", RuntimeWarning, stacklevel=1)
 
 
-def _checked(value: Any, kind: type, name: str) -> Any:
+def _checked(value: Any, kind: type, name: str, hint: str = "") -> Any:
     if not isinstance(value, kind):
-        raise InvalidArgument(f"{name} must be a {kind.__name__}, not {value!r}")
+        if isinstance(value, type) and issubclass(value, kind):
+            hint = f"It is the class: make an instance, {hint}"
+        wanted = f"a hotrow.{kind.__name__}" if kind.__module__.startswith("hotrow") else "a str"
+        raise InvalidArgument(f"{name} must be {wanted}, not {value!r}", hint=hint)
     return value
 
 
@@ -340,26 +365,4 @@ def _check_dtype(dtype: Any) -> None:
     if name != "float32":
         raise Unimplemented(
             f"dtype={dtype!r} is not offered by this version", hint="use dtype='float32'"
-        )
-
-
-_warned_of_durability = False
-
-
-def _check_durability(durability: str | None) -> None:
-    global _warned_of_durability
-    if durability is None:
-        if not _warned_of_durability:
-            _warned_of_durability = True
-            warnings.warn(
-                "tables of this version live in memory: rows are lost with their server process; "
-                "say durability='memory' to create_table, or filter hotrow.DurabilityWarning",
-                DurabilityWarning,
-                stacklevel=3,
-            )
-    elif durability not in _DURABILITIES:
-        raise InvalidArgument(f"durability must be one of {_DURABILITIES}, not {durability!r}")
-    elif durability != "memory":
-        raise Unimplemented(
-            f"durability={durability!r} is not offered by this version", hint="use 'memory'"
         )

@@ -6,8 +6,9 @@ says which table and shard it is about and what to do next.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -52,6 +53,32 @@ class Error(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.__dict__)
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def naming_table(name_of: Callable[[Any], str]) -> Callable[[_Method], _Method]:
+    """Decorate a method so that every `Error` out of it names a table.
+
+    Parameters
+    ----------
+    name_of : callable
+        From the object to the name of its table.
+    """
+
+    def decorate(method: _Method) -> _Method:
+        @wraps(method)
+        def call(self: Any, *arguments: Any, **options: Any) -> Any:
+            try:
+                return method(self, *arguments, **options)
+            except Error as error:
+                error.table = error.table or name_of(self)
+                raise
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

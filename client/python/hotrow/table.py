@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +11,15 @@ import numpy as np
 
 from hotrow import _native
 from hotrow.arrays import as_keys, as_rows, check_timeout
-from hotrow.errors import InvalidArgument
+from hotrow.errors import InvalidArgument, naming_table
 from hotrow.futures import NOT_YET, Future
 from hotrow.initializers import Initializer, initializer_from_native
 from hotrow.optimizers import Optimizer, optimizer_from_native
 from hotrow.scalars import shortest
+from hotrow.scan import scan_batches
 
 if TYPE_CHECKING:
     from hotrow.client import Client
-
-_SCAN_QUEUE_BATCHES = 2  # batches of a scan that wait for the reader; more would only hold memory
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,9 @@ class PushCounts:
 
     rows_updated: int
     rows_created: int
+
+
+_named = naming_table(lambda table: table.name)
 
 
 class Table:
@@ -114,6 +115,7 @@ class Table:
         """Largest |g| that a push may bring."""
         return shortest(self._schema().gradient_bound)
 
+    @_named
     def pull(self, keys: Any, *, read_only: bool = False, timeout: float | None = None) -> Any:
         """Read rows. Creates and changes nothing: an unknown key answers its initial value.
 
@@ -143,6 +145,7 @@ class Table:
         self.native.pull(given.words, memory, read_only, check_timeout(timeout))
         return given.deliver(rows)
 
+    @_named
     def pull_async(self, keys: Any, *, read_only: bool = False) -> Future[Any]:
         """Read rows later: as `pull`, but returns a `Future`.
 
@@ -165,6 +168,7 @@ class Table:
         rows = as_rows(gradients, given, self.dim, "gradients")
         return given.words, rows, push_options(lr, step, timeout)
 
+    @_named
     def push(
         self,
         keys: Any,
@@ -219,6 +223,7 @@ class Table:
         arguments = self._push_arguments(keys, gradients, lr, step, check_timeout(timeout))
         return PushCounts(*self.native.push(*arguments))
 
+    @_named
     def push_async(
         self, keys: Any, gradients: Any, *, lr: float | None = None, step: int | None = None
     ) -> Future[PushCounts]:
@@ -236,6 +241,7 @@ class Table:
 
         return Future(native, take, self.client.timeout)
 
+    @_named
     def upsert(self, keys: Any, rows: Any) -> PushCounts:
         """Write row values; the optimizer state of these rows starts afresh.
 
@@ -259,6 +265,7 @@ class Table:
         values = as_rows(rows, given, self.dim, "rows")
         return PushCounts(*self.native.upsert(given.words, values))
 
+    @_named
     def remove(self, keys: Any) -> int:
         """Remove rows with their state.
 
@@ -279,6 +286,7 @@ class Table:
         """
         return self.native.remove(as_keys(keys).words)
 
+    @_named
     def size(self) -> int:
         """Return the number of stored rows, over all shards.
 
@@ -288,6 +296,7 @@ class Table:
         """
         return self.native.size()
 
+    @_named
     def stats(self) -> dict[str, Any]:
         """Counters of the table, summed over all shards.
 
@@ -334,37 +343,9 @@ class Table:
         return self._scan(int(batch), state)
 
     def _scan(self, batch: int, with_state: bool) -> Iterator[tuple[Any, ...]]:
-        batches: queue.Queue[Any] = queue.Queue(_SCAN_QUEUE_BATCHES)
-        stopped = threading.Event()
-
-        def put(item: Any) -> bool:
-            while not stopped.is_set():
-                try:
-                    batches.put(item, timeout=0.1)
-                    return True
-                except queue.Full:
-                    continue
-            return False
-
-        def run(native: Any) -> None:
-            try:
-                native.scan(batch, with_state, lambda *arrays: put(arrays))
-                put(None)
-            except BaseException as error:
-                put(error)
-
-        reader = threading.Thread(target=run, args=(self.native,), name="hotrow-scan", daemon=True)
-        reader.start()
-        try:
-            while (item := batches.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                keys, rows, columns = item
-                found = (keys.view(np.int64), rows)
-                yield (*found, self._state_arrays(columns)) if with_state else found
-        finally:
-            stopped.set()
-            reader.join()
+        for keys, rows, columns in scan_batches(self.native, batch, with_state):
+            found = (keys.view(np.int64), rows)
+            yield (*found, self._state_arrays(columns)) if with_state else found
 
     def _state_arrays(self, columns: np.ndarray) -> dict[str, np.ndarray]:
         arrays = {}

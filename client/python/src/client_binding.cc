@@ -52,9 +52,11 @@ std::pair<int64_t, int64_t> PushTables(Client& client, const std::vector<TablePa
 nb::list StatusOf(Client& client) {
   std::vector<ShardStatus> shards;
   {
+    const InterruptScope scope(&SignalHasRaised);
     nb::gil_scoped_release release;
     shards = client.Status();
   }
+  RaiseIfError(absl::OkStatus());
   nb::list result;
   for (const ShardStatus& shard : shards) {
     nb::dict entry;

@@ -2,6 +2,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -33,17 +35,25 @@ namespace {
 using PendingPull = Future<std::shared_ptr<PulledBatch>>;
 using PendingPush = Future<PushCounts>;
 
-// The result of `pending`, or nothing when it is not there within the timeout.
+constexpr std::chrono::milliseconds kSlice{100};
+
+// The result of `pending`, or nothing when it is not there within the timeout. Between two looks
+// and not in the midst of one, a signal may end the wait: the result then stays to be asked for.
 template <typename T>
 std::optional<T> ResultOf(Future<T>& pending, double timeout_seconds) {
-  const auto timeout = ToMilliseconds(timeout_seconds);
-  std::optional<absl::StatusOr<T>> result;
-  {
-    nb::gil_scoped_release release;
-    result = pending.TryWait(timeout);
+  auto left = ToMilliseconds(timeout_seconds);
+  while (true) {
+    const auto slice = std::min(left, kSlice);
+    std::optional<absl::StatusOr<T>> result;
+    {
+      nb::gil_scoped_release release;
+      result = pending.TryWait(slice);
+    }
+    if (result) return ValueOrRaise(*std::move(result));
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    left -= slice;
+    if (left.count() == 0) return std::nullopt;
   }
-  if (!result) return std::nullopt;
-  return ValueOrRaise(*std::move(result));
 }
 
 bool WaitForRows(PendingPull& pending, double timeout_seconds, OutputArray<float, 2> rows) {

@@ -16,22 +16,41 @@ namespace nb = nanobind;
 
 namespace {
 
-[[noreturn]] void Raise(const ErrorDetails& error, const std::vector<Key>& refused_keys) {
+nb::object ExceptionOf(const ErrorDetails& error, const std::vector<Key>& refused_keys) {
   const nb::object from_native = nb::module_::import_("hotrow.errors").attr("from_native");
-  const nb::object exception = from_native(static_cast<int>(error.kind), error.message, error.hint,
-                                           error.table, error.shard, refused_keys);
+  return from_native(static_cast<int>(error.kind), error.message, error.hint, error.table,
+                     error.shard, refused_keys);
+}
+
+[[noreturn]] void Raise(const nb::object& exception) {
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
   throw nb::python_error();
+}
+
+[[noreturn]] void RaiseSignal(const absl::Status& status) {
+  nb::python_error raised;  // takes over what is set
+  if (!status.ok()) {
+    nb::object cause = ExceptionOf(DescribeError(status), RefusedKeys(status));
+    PyException_SetCause(raised.value().ptr(), cause.release().ptr());
+  }
+  throw raised;
 }
 
 }  // namespace
 
 void RaiseIfError(const absl::Status& status) {
-  if (!status.ok()) Raise(DescribeError(status), RefusedKeys(status));
+  if (PyErr_Occurred() != nullptr) RaiseSignal(status);
+  if (!status.ok()) Raise(ExceptionOf(DescribeError(status), RefusedKeys(status)));
+}
+
+bool SignalHasRaised() {
+  nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
 }
 
 void RaiseInvalidArgument(const std::string& message) {
-  Raise({.kind = ErrorKind::kInvalidArgument, .message = message, .hint = {}, .table = {}}, {});
+  Raise(ExceptionOf(
+      {.kind = ErrorKind::kInvalidArgument, .message = message, .hint = {}, .table = {}}, {}));
 }
 
 std::chrono::milliseconds ToMilliseconds(double seconds) {

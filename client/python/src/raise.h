@@ -15,11 +15,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "hotrow/interrupt.h"
 
 namespace hotrow::python {
 
-// Raises the Python exception of a status that is not OK.
+// Raises what a signal handler has raised (Ctrl-C: KeyboardInterrupt), caused by `status` unless
+// that is OK; otherwise the Python exception of a status that is not OK.
 void RaiseIfError(const absl::Status& status);
+// For InterruptScope: runs Python's signal handlers. True when one has raised, which stays set as
+// this thread's exception until RaiseIfError.
+bool SignalHasRaised();
 // Raises hotrow.InvalidArgument with `message`.
 [[noreturn]] void RaiseInvalidArgument(const std::string& message);
 
@@ -29,12 +34,13 @@ T ValueOrRaise(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
-// Runs `call` without the GIL. Raises the status that it returns unless that is OK, and hands on
-// the value of a StatusOr.
+// Runs `call` without the GIL; a signal ends its waits. Raises the status that it returns unless
+// that is OK, and hands on the value of a StatusOr.
 template <typename Call>
 auto WithoutGil(Call&& call) {
   std::invoke_result_t<Call> result;
   {
+    const InterruptScope scope(&SignalHasRaised);
     nanobind::gil_scoped_release release;
     result = call();
   }

@@ -89,6 +89,7 @@ void Scan(const Table& table, int64_t batch_rows, bool with_state, nb::callable 
   };
   absl::Status status;
   {
+    const InterruptScope scope(&SignalHasRaised);
     nb::gil_scoped_release release;
     status = table.Scan(batch_rows, with_state, visitor);
   }

@@ -9,6 +9,7 @@ import torch
 
 from hotrow.arrays import as_keys
 from hotrow.client import Client
+from hotrow.errors import naming_table
 from hotrow.initializers import Initializer
 from hotrow.optimizers import Optimizer
 from hotrow.table import Table
@@ -27,8 +28,8 @@ class Embedding(RemoteModule):
     """torch.nn.Embedding over a table on the servers.
 
     Takes what torch.nn.Embedding takes, by the same names and in the same order, and `table`,
-    `client`, `optimizer`, `initializer`, `seed` as `EmbeddingBag` does; the deviations named there
-    hold too.
+    `client`, `optimizer`, `initializer`, `seed`, `durability` as `EmbeddingBag` does; the
+    deviations named there hold too.
 
     Notes
     -----
@@ -59,9 +60,10 @@ class Embedding(RemoteModule):
         optimizer: Optimizer | None = None,
         initializer: Initializer | None = None,
         seed: int | None = None,
+        durability: str | None = None,
     ) -> None:
         refuse_arguments(max_norm, norm_type, dtype)
-        where = TableArguments(table, client, optimizer, initializer, seed)
+        where = TableArguments(table, client, optimizer, initializer, seed, durability)
         super().__init__(num_embeddings, embedding_dim, padding_idx, where, device)
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
@@ -87,6 +89,7 @@ class Embedding(RemoteModule):
         optimizer: Optimizer | None = None,
         initializer: Initializer | None = None,
         seed: int | None = None,
+        durability: str | None = None,
     ) -> Embedding:
         """Make a module whose table holds a dense weight; see `EmbeddingBag.from_pretrained`."""
         return cls(
@@ -104,6 +107,7 @@ class Embedding(RemoteModule):
             optimizer=optimizer,
             initializer=initializer,
             seed=seed,
+            durability=durability,
         )
 
     def load_rows(self, keys: Any, rows: Any) -> None:
@@ -122,6 +126,7 @@ class Embedding(RemoteModule):
         super().set_extra_state(state)
         self.padding_loaded |= bool(state["padding_loaded"])
 
+    @naming_table(lambda module: module.table.name)
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Pull rows.
 

@@ -9,7 +9,7 @@ import torch
 
 from hotrow.arrays import Keys, as_keys
 from hotrow.client import Client
-from hotrow.errors import InvalidArgument, Unimplemented
+from hotrow.errors import InvalidArgument, Unimplemented, naming_table
 from hotrow.initializers import Initializer
 from hotrow.optimizers import Optimizer
 from hotrow.table import Table
@@ -37,11 +37,13 @@ class EmbeddingBag(RemoteModule):
         Name of the table.
     client : Client
         Not needed when `table` is a Table, which is then taken as it is: another client, or any of
-        the three arguments below, is refused beside it.
+        the four arguments below, is refused beside it.
     optimizer, initializer, seed : Optimizer, Initializer, int, optional
         Create the table with these unless it exists; an existing one must have the same. Without
         any of them an existing table is taken, a missing one created with Adagrad(lr=.01),
         Normal(0, 1).
+    durability : str, optional
+        Of a table that is created; see `Client.create_table`. An existing one must have the same.
 
     Notes
     -----
@@ -85,13 +87,14 @@ class EmbeddingBag(RemoteModule):
         optimizer: Optimizer | None = None,
         initializer: Initializer | None = None,
         seed: int | None = None,
+        durability: str | None = None,
     ) -> None:
         refuse_arguments(max_norm, norm_type, dtype)
         if mode not in ("sum", "mean", "max"):
             raise InvalidArgument(f"mode must be 'sum', 'mean' or 'max', not {mode!r}")
         if scale_grad_by_freq and mode == "max":
             raise InvalidArgument("scale_grad_by_freq works with 'sum' and 'mean' only")
-        where = TableArguments(table, client, optimizer, initializer, seed)
+        where = TableArguments(table, client, optimizer, initializer, seed, durability)
         super().__init__(num_embeddings, embedding_dim, padding_idx, where, device)
         self.scale_grad_by_freq = scale_grad_by_freq
         self.mode = mode
@@ -119,6 +122,7 @@ class EmbeddingBag(RemoteModule):
         optimizer: Optimizer | None = None,
         initializer: Initializer | None = None,
         seed: int | None = None,
+        durability: str | None = None,
     ) -> EmbeddingBag:
         """Make a module whose table holds a dense weight.
 
@@ -152,10 +156,12 @@ class EmbeddingBag(RemoteModule):
             optimizer=optimizer,
             initializer=initializer,
             seed=seed,
+            durability=durability,
         )
         bag.anchor.requires_grad_(not freeze)
         return bag
 
+    @naming_table(lambda module: module.table.name)
     def forward(
         self,
         input: torch.Tensor,
@@ -199,7 +205,10 @@ class EmbeddingBag(RemoteModule):
         if weights is None:
             return
         if self.mode != "sum":
-            raise Unimplemented(f"per_sample_weights need mode='sum', not {self.mode!r}")
+            raise Unimplemented(
+                f"per_sample_weights need mode='sum', not {self.mode!r}",
+                hint="A weighted mean is the weighted sum divided by the sum of the weights.",
+            )
         if not isinstance(weights, torch.Tensor) or not weights.is_floating_point():
             raise InvalidArgument("per_sample_weights must be a floating tensor")
         if weights.shape != input.shape:
@@ -218,7 +227,10 @@ class EmbeddingBag(RemoteModule):
         if len(keys.shape) != 1:
             raise InvalidArgument(f"input must be 1-D or 2-D, not {len(keys.shape)}-D")
         if offsets is None:
-            raise InvalidArgument("offsets are needed with 1-D input")
+            raise InvalidArgument(
+                "offsets are needed with 1-D input",
+                hint="offsets[i] is where bag i starts in input; or give 2-D input, a row per bag.",
+            )
         check_input(offsets, "offsets")
         if offsets.dim() != 1:
             raise InvalidArgument(f"offsets must be 1-D, not {offsets.dim()}-D")

@@ -12,12 +12,14 @@ from torch import nn
 
 from hotrow.arrays import as_float_array, as_keys, check_key_type
 from hotrow.client import Client
+from hotrow.durability import check_durability
 from hotrow.errors import (
     InvalidArgument,
     NotFound,
     PaddingOutOfRange,
     SchemaMismatch,
     Unimplemented,
+    naming_table,
 )
 from hotrow.initializers import Initializer, Normal
 from hotrow.optimizers import Adagrad, Optimizer
@@ -37,6 +39,7 @@ class TableArguments:
     optimizer: Optimizer | None = None
     initializer: Initializer | None = None
     seed: int | None = None
+    durability: str | None = None
 
 
 class RemoteModule(nn.Module):
@@ -66,6 +69,28 @@ class RemoteModule(nn.Module):
         self.anchor = nn.Parameter(torch.zeros(0, device=device))
         self.pending = PendingGradients(self.table.name)
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "weight":
+            raise AttributeError(
+                f"a {type(self).__name__} of hotrow has no weight: its rows live on the servers. "
+                "table.pull(keys) and table.scan() read them, load_rows(keys, rows) writes them."
+            )
+        return super().__getattr__(name)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *others: Any, **named: Any
+    ) -> None:
+        if f"{prefix}weight" in state_dict:
+            raise InvalidArgument(
+                f"{prefix}weight is the dense weight of a torch module: rows of hotrow live on the "
+                "servers and come from no state_dict",
+                table=self.table.name,
+                hint="load_rows(range(len(weight)), weight) writes it into the table once; then "
+                "load a state_dict without it.",
+            )
+        super()._load_from_state_dict(state_dict, prefix, *others, **named)
+
+    @naming_table(lambda module: module.table.name)
     def load_rows(self, keys: Any, rows: Any) -> None:
         """Write rows into the table; their optimizer state starts afresh.
 
@@ -189,6 +214,8 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
         raise InvalidArgument("table= must name a table", hint='e.g. table="user"')
     if not isinstance(client, Client):
         raise InvalidArgument("client= must be a hotrow.Client", hint="see hotrow.connect")
+    if where.durability is not None:
+        check_durability(where.durability)  # also beside a table that exists: all are alike so far
     if where.optimizer is None and where.initializer is None and where.seed is None:
         try:
             return _checked_table(client.table(where.table), num_embeddings, dim)
@@ -201,6 +228,7 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
         initializer=Normal(0.0, 1.0) if where.initializer is None else where.initializer,
         seed=0 if where.seed is None else where.seed,
         num_embeddings=num_embeddings,
+        durability=where.durability,
         exist_ok=True,
     )
 
@@ -209,7 +237,7 @@ def _refuse_beside_table(where: TableArguments) -> None:
     """Refuse what asks for another table than the Table object that is given."""
     if where.client is not None and where.client is not where.table.client:
         raise InvalidArgument("client= is not the client of table=", table=where.table.name)
-    for name in ("optimizer", "initializer", "seed"):
+    for name in ("optimizer", "initializer", "seed", "durability"):
         if getattr(where, name) is not None:
             raise InvalidArgument(
                 f"{name}= creates a table, but table= is one that exists",
@@ -259,7 +287,10 @@ def refuse_arguments(max_norm: Any, norm_type: Any, dtype: Any) -> None:
     if norm_type != 2.0:
         raise Unimplemented("norm_type belongs to max_norm, which is not offered")
     if dtype not in (None, torch.float32):
-        raise Unimplemented(f"dtype={dtype} is not offered: rows are float32", hint="use .half()")
+        raise Unimplemented(
+            f"dtype={dtype} is not offered: rows are float32",
+            hint="Leave dtype out; module.half() or .to(dtype) changes the type of the outputs.",
+        )
 
 
 def weight_shape(weight: Any) -> tuple[int, int]:
