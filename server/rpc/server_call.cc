@@ -103,7 +103,8 @@ void ServerCall::Advance() {
 void ServerCall::Wake() {
   if (closed_ || wake_pending_) return;
   wake_pending_ = true;
-  alarm_.Set(queue_, gpr_now(GPR_CLOCK_MONOTONIC), wake_tag_.Arm(shared_from_this()));
+  // Not "now": gRPC rounds a time up to the next millisecond and waits for it on its timer thread.
+  alarm_.Set(queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), wake_tag_.Arm(shared_from_this()));
 }
 
 void ServerCall::EndWith(grpc::Status status) {
