@@ -30,22 +30,24 @@ bounded ctest --test-dir "$tree" --output-on-failure -j2 --no-tests=error \
   --timeout 600 --output-junit "$reports/ctest.xml" || status=1
 written=("$reports/ctest.xml")
 
+# run_pytest [FOLDER...]: those tests besides the ones that always run
 run_pytest() {
   # A test that takes longer than five minutes says where it stands.
   bounded "$venv/bin/python" -m pytest --junitxml="$reports/pytest.xml" -q -ra \
-    -o faulthandler_timeout=300 tests/python tests/layering_test.py tests/lint || status=1
+    -o faulthandler_timeout=300 tests/python tests/layering_test.py tests/lint "$@" || status=1
   written+=("$reports/pytest.xml")
 }
 
 case $preset in
   tsan) ;;  # the interpreter and PyTorch are not instrumented: their reports would mean nothing
   asan)
+    # Not tests/deploy: these programs need other libraries than those of the image.
     # The interpreter is not linked with the sanitizer, so its runtime must be loaded first. The
     # interpreter and PyTorch keep memory to their end: leaks are looked for in the C++ tests.
     preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
     PYTHONPATH=$build/asan/python LD_PRELOAD=$preload ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_pytest
     ;;
-  *) run_pytest ;;
+  *) run_pytest tests/deploy ;;
 esac
 
 python3 scripts/count_tests.py "${written[@]}" || status=1
