@@ -13,10 +13,17 @@
 
 namespace hotrow {
 
+// In device code rows lie at 4-byte boundaries: a device reads anything else byte by byte.
+#if defined(__CUDA_ARCH__)
+#define HOTROW_ANY_ADDRESS
+#else
+#define HOTROW_ANY_ADDRESS __attribute__((packed, may_alias))
+#endif
+
 // A float at any byte address. A type of its own (an attribute on `float` would be lost in
 // templates); reading through it is defined behaviour everywhere, and compilers vectorise loops
 // over it with unaligned loads, at no cost on the processors that we build for.
-struct __attribute__((packed, may_alias)) UnalignedFloat {
+struct HOTROW_ANY_ADDRESS UnalignedFloat {
   float value;
 
   HOTROW_HOST_DEVICE operator float() const { return value; }  // NOLINT: stands for a float
@@ -25,7 +32,10 @@ struct __attribute__((packed, may_alias)) UnalignedFloat {
     return *this;
   }
 };
-static_assert(sizeof(UnalignedFloat) == 4 && alignof(UnalignedFloat) == 1);
+static_assert(sizeof(UnalignedFloat) == 4);
+#if !defined(__CUDA_ARCH__)
+static_assert(alignof(UnalignedFloat) == 1);
+#endif
 
 // Address of a row of `dim` floats somewhere in a buffer that outlives the view.
 using ConstRowPointer = const UnalignedFloat*;

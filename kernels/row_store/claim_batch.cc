@@ -1,6 +1,7 @@
 #include "kernels/row_store/claim_batch.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/row_store/row_store_ops.h"
 #include "kernels/space/host_space.h"
@@ -11,7 +12,6 @@ namespace {
 constexpr int kClaimDistance = 8;
 // Of one round of growth for crowded sets: about a millisecond of moves.
 constexpr int64_t kMaxGrowSlots = 16384;
-constexpr HostSpace::Tile kTile{};
 
 }  // namespace
 
@@ -26,13 +26,14 @@ void ClaimBatch::Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts) {
   const int64_t& sets = table_->index().sets;
   const int slots_per_set = table_->index().slots_per_set;
   for (int rounds = 0; has_memory && MayGrow(rounds); ++rounds) {
-    ClaimMissing(Last::kLeaveMissing);
+    ClaimMissing();
     if (missing_->empty()) break;
     UnpinAll();
     if (!table_->GrowBy(std::min(sets / 4 + 1, kMaxGrowSlots / slots_per_set))) break;
     RefreshMovedSlots();
   }
-  ClaimMissing(Last::kApplyPolicy);
+  ClaimMissing();
+  if (policy_ == FullPolicy::kEvictLowestScore && !missing_->empty()) ClaimEvicted();
   UnpinAll();
   counts_->refused += static_cast<int64_t>(missing_->size());
 }
@@ -49,22 +50,35 @@ bool ClaimBatch::MayGrow(int rounds) const {
 // so a slot that still shows the key is still the key's.
 void ClaimBatch::RefreshMovedSlots() {
   const SlotIndexView& index = table_->index();
-  for (size_t i = 0; i < batch_.keys.size(); ++i) {
-    const Slot slot = batch_.slots[i];
-    if (slot == kNoSlot) continue;
-    if (index.digests[slot] != kEmptyDigest && index.keys[slot] == batch_.keys[i]) continue;
-    Probe probe;
-    StartProbe(kTile, index, batch_.keys[i], &probe);
-    MatchProbe(kTile, index, &probe);
-    batch_.slots[i] = FinishProbe(index, probe, batch_.keys[i]);
-    HOTROW_CHECK(batch_.slots[i] != kNoSlot);
-  }
+  table_->space().ForRanges(
+      static_cast<int64_t>(batch_.keys.size()), [&](const auto& tile, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Slot slot = batch_.slots[i];
+          if (slot == kNoSlot) continue;
+          if (index.digests[slot] != kEmptyDigest && index.keys[slot] == batch_.keys[i]) continue;
+          batch_.slots[i] = ProbeKey(tile, index, batch_.keys[i]);
+          HOTROW_CHECK(batch_.slots[i] != kNoSlot);
+        }
+      });
 }
 
-void ClaimBatch::ClaimMissing(Last last) {
+void ClaimBatch::ClaimMissing() {
+  // Reservations cost a single thread more than taking key after key.
+  const bool in_rounds = table_->space().Threads(static_cast<int64_t>(missing_->size())) > 1;
+  workspace_->full.clear();
+  if (in_rounds) ClaimInRounds();
+  ClaimOneByOne();
+  if (!workspace_->full.empty()) {
+    missing_->insert(missing_->end(), workspace_->full.begin(), workspace_->full.end());
+    std::sort(missing_->begin(), missing_->end());
+  }
+  if (!missing_->empty()) ClaimDisplaced();
+}
+
+void ClaimBatch::ClaimOneByOne() {
   const SlotIndexView& index = table_->index();
   size_t left = 0;  // keys still without a slot, moved to the front of the list
-  HostSpace::Run<kClaimDistance, Probe>(
+  table_->space().Alone().Run<kClaimDistance, Probe>(
       static_cast<int64_t>(missing_->size()),
       [&](const auto& tile, int64_t m, Probe& probe) {
         StartProbe(tile, index, batch_.keys[(*missing_)[m]], &probe);
@@ -78,61 +92,134 @@ void ClaimBatch::ClaimMissing(Last last) {
       },
       [&](const auto& tile, int64_t m, Probe& probe) {
         const int64_t i = (*missing_)[m];
-        const Key key = batch_.keys[i];
-        MatchProbe(tile, index, &probe);
-        batch_.slots[i] = FinishProbe(index, probe, key);
-        // Found after all: the caller repeats a key. Two rows for one key would be far worse.
-        if (batch_.slots[i] != kNoSlot) {
-          ++counts_->found;
-          return;
+        if (IsFoundNow(tile, i, &probe)) return;
+        const Slot slot = EmptySlot(tile, index, probe.candidates);
+        if (slot == kNoSlot) {
+          (*missing_)[left++] = i;
+        } else {
+          Take(tile, i, slot, probe.candidates.digest);
         }
-        const Slot slot = ClaimOne(key, probe.candidates, last);
-        batch_.slots[i] = slot;
-        batch_.created[i] = slot != kNoSlot;
-        if (slot == kNoSlot) (*missing_)[left++] = i;
       });
   missing_->resize(left);
 }
 
-Slot ClaimBatch::ClaimOne(Key key, const Candidates& candidates, Last last) {
-  Slot slot = EmptySlot(kTile, table_->index(), candidates);
-  if (slot == kNoSlot) slot = SlotByForce(candidates, last);
-  if (slot == kNoSlot) return kNoSlot;
-  Occupy(kTile, table_->index(), slot, key, candidates.digest);
+// Leaves in `missing` the keys that many earlier ones share a set with, in `full` those without an
+// empty slot.
+void ClaimBatch::ClaimInRounds() {
+  HOTROW_CHECK(batch_.keys.size() <= UINT32_MAX);
+  const HostSpace& space = table_->space();
+  const SlotIndexView& index = table_->index();
+  const ClaimView view{batch_.keys.data(), batch_.slots.data(), batch_.created.data()};
+  for (int round = 0; round < kClaimRounds && !missing_->empty(); ++round) {
+    const auto waiting = static_cast<int64_t>(missing_->size());
+    const ReservationView reservations = NextRound();
+    space.ForEach(waiting, [&](const auto& tile, int64_t m) {
+      ReserveSets(tile, index, reservations, view.keys[(*missing_)[m]], (*missing_)[m]);
+    });
+    space.ForEach(waiting, [&](const auto& tile, int64_t m) {
+      view.states[(*missing_)[m]] = kClaimWaiting;
+      ClaimReserved(tile, index, reservations, view, (*missing_)[m]);
+    });
+    CountRound();
+  }
+}
+
+ReservationView ClaimBatch::NextRound() {
+  std::vector<uint64_t>& words = workspace_->reservations;
+  const size_t wanted = std::bit_ceil(missing_->size() * 4);
+  if (words.size() < wanted || workspace_->round == UINT32_MAX) {
+    words.assign(std::max(words.size(), wanted), 0);
+    workspace_->round = 0;
+  }
+  return {words.data(), words.size() - 1, ++workspace_->round};
+}
+
+void ClaimBatch::CountRound() {
+  size_t left = 0;
+  for (const int64_t i : *missing_) {
+    uint8_t& state = batch_.created[i];
+    if (state == kClaimFound) ++counts_->found;
+    if (state == kClaimCreated) ++counts_->created;
+    if (state == kClaimWaiting) (*missing_)[left++] = i;
+    if (state == kClaimFull) workspace_->full.push_back(i);
+    if (state == kClaimCreated) {
+      ++rows_;
+      if (pinned_) Pin(batch_.slots[i]);
+    } else {
+      state = 0;
+    }
+  }
+  missing_->resize(left);
+}
+
+// True when the key got a slot since the batch began: the caller repeats it. Two rows for one key
+// would be far worse.
+template <typename Tile>
+bool ClaimBatch::IsFoundNow(const Tile& tile, int64_t i, Probe* probe) {
+  MatchProbe(tile, table_->index(), probe);
+  batch_.slots[i] = FinishProbe(table_->index(), *probe, batch_.keys[i]);
+  if (batch_.slots[i] == kNoSlot) return false;
+  ++counts_->found;
+  return true;
+}
+
+// Gives the free slot to key i.
+template <typename Tile>
+void ClaimBatch::Take(const Tile& tile, int64_t i, Slot slot, uint8_t digest) {
+  Occupy(tile, table_->index(), slot, batch_.keys[i], digest);
+  batch_.slots[i] = slot;
+  batch_.created[i] = 1;
   if (pinned_) Pin(slot);
   ++rows_;
   ++counts_->created;
-  return slot;
 }
 
-// Displacing reads the other sets of up to two sets of rows, twice over for two moves: the more of
-// the store is taken, the less the search is worth.
-Slot ClaimBatch::SlotByForce(const Candidates& candidates, Last last) {
+// Gives each missing key, one by one, the slot that free_slot(tile, candidates) frees for it.
+template <typename FreeSlot>
+void ClaimBatch::ClaimFreed(const FreeSlot& free_slot) {
   PinAll();
-  const bool may_evict = policy_ == FullPolicy::kEvictLowestScore;
-  const int64_t free_slots = table_->slots() - rows_;
-  Slot slot = kNoSlot;
-  if (free_slots > (may_evict ? table_->slots() / 64 : 0)) {
-    slot = DisplaceOne(kTile, table_->index(), candidates);
-  }
-  if (slot == kNoSlot && free_slots > table_->slots() / 16) {
-    slot = DisplaceTwo(kTile, table_->index(), candidates);
-  }
-  const bool evict = slot == kNoSlot && may_evict && last == Last::kApplyPolicy;
-  return evict ? EvictFrom(candidates) : slot;
+  size_t left = 0;
+  table_->space().Alone().ForEach(static_cast<int64_t>(missing_->size()),
+                                  [&](const auto& tile, int64_t m) {
+                                    const int64_t i = (*missing_)[m];
+                                    Probe probe;
+                                    StartProbe(tile, table_->index(), batch_.keys[i], &probe);
+                                    if (IsFoundNow(tile, i, &probe)) return;
+                                    const Slot slot = free_slot(tile, probe.candidates);
+                                    if (slot == kNoSlot) {
+                                      (*missing_)[left++] = i;
+                                    } else {
+                                      Take(tile, i, slot, probe.candidates.digest);
+                                    }
+                                  });
+  missing_->resize(left);
 }
 
-Slot ClaimBatch::EvictFrom(const Candidates& candidates) {
+void ClaimBatch::ClaimDisplaced() {
+  const bool may_evict = policy_ == FullPolicy::kEvictLowestScore;
+  const DisplaceLimits limits = DisplaceLimits::For(table_->slots(), may_evict);
+  if (table_->slots() - rows_ <= limits.above_free_slots_once) return;
+  ClaimFreed([&](const auto& tile, const Candidates& candidates) {
+    return DisplaceFor(tile, table_->index(), candidates, limits, table_->slots() - rows_);
+  });
+}
+
+void ClaimBatch::ClaimEvicted() {
+  ClaimFreed([&](const auto& tile, const Candidates& candidates) {
+    const Slot slot = LowestScoreSlot(tile, table_->index(), candidates);
+    if (slot != kNoSlot) SaveEvicted(slot);
+    return slot;
+  });
+}
+
+void ClaimBatch::SaveEvicted(Slot slot) {
   const SlotIndexView& index = table_->index();
-  const Slot slot = LowestScoreSlot(kTile, index, candidates);
-  if (slot == kNoSlot) return kNoSlot;
   const std::byte* const record = index.record(slot);
   evicted_->keys.push_back(index.keys[slot]);
   evicted_->records.insert(evicted_->records.end(), record, record + index.row_bytes);
   Vacate(index, slot);
   --rows_;
   ++counts_->evicted;
-  return slot;
 }
 
 void ClaimBatch::Pin(Slot slot) {

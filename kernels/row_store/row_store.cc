@@ -31,6 +31,10 @@ Result Validate(const RowStoreOptions& options) {
   if (slots != 4 && slots != 32 && slots != 64) {
     return Result(Code::kInvalidArgument, "slots_per_set of a row store must be 4, 32 or 64");
   }
+  const int width = options.space.tile_width;
+  if (width != 1 && width != 8 && width != 32) {
+    return Result(Code::kInvalidArgument, "the tile width of a row store must be 1, 8 or 32");
+  }
   if (options.max_slots < slots) {
     return Result(Code::kInvalidArgument, "max_slots of a row store is less than one set");
   }
@@ -39,8 +43,9 @@ Result Validate(const RowStoreOptions& options) {
 
 // Runs a probe of each key and hands its slot, or kNoSlot, to finish(tile, i, slot).
 template <typename Finish>
-void ProbeAll(const SlotIndexView& index, std::span<const Key> keys, const Finish& finish) {
-  HostSpace::Run<kProbeDistance, Probe>(
+void ProbeAll(const SetTable& table, std::span<const Key> keys, const Finish& finish) {
+  const SlotIndexView& index = table.index();
+  table.space().Run<kProbeDistance, Probe>(
       static_cast<int64_t>(keys.size()),
       [&](const auto& tile, int64_t i, Probe& probe) { StartProbe(tile, index, keys[i], &probe); },
       [&](const auto& tile, int64_t, Probe& probe) { MatchProbe(tile, index, &probe); },
@@ -56,6 +61,7 @@ struct RowStore::Impl {
   FullPolicy full_policy;
   int64_t rows = 0;
   ClaimWorkspace workspace;
+  std::vector<Slot> erased;  // slots of the keys of an Erase batch
 };
 
 RowStore::RowStore(const RowLayout& layout, std::unique_ptr<Impl> impl)
@@ -75,14 +81,14 @@ ResultOr<std::unique_ptr<RowStore>> RowStore::Create(const RowStoreOptions& opti
     return Result(Code::kResourceExhausted, "no memory left in the budget for a new row store");
   }
   SetTable table(*std::move(arrays), options.layout.row_bytes, options.table_salt,
-                 options.slots_per_set);
-  std::unique_ptr<Impl> impl(new Impl{std::move(table), options.full_policy, 0, {}});
+                 options.slots_per_set, options.space);
+  std::unique_ptr<Impl> impl(new Impl{std::move(table), options.full_policy, 0, {}, {}});
   return std::unique_ptr<RowStore>(new RowStore(options.layout, std::move(impl)));
 }
 
 void RowStore::Find(std::span<const Key> keys, std::span<Slot> slots) const {
   HOTROW_CHECK(keys.size() == slots.size());
-  ProbeAll(impl_->table.index(), keys,
+  ProbeAll(impl_->table, keys,
            [&](const auto& /*tile*/, int64_t i, Slot slot) { slots[i] = slot; });
 }
 
@@ -90,15 +96,16 @@ ClaimCounts RowStore::FindOrClaim(std::span<const Key> keys, std::span<Slot> slo
                                   std::span<uint8_t> created, EvictedRows* evicted) {
   HOTROW_CHECK(keys.size() == slots.size() && keys.size() == created.size());
   HOTROW_CHECK(evicted != nullptr || impl_->full_policy == FullPolicy::kRefuse);
-  impl_->workspace.missing.clear();
-  ProbeAll(impl_->table.index(), keys, [&](const auto& /*tile*/, int64_t i, Slot slot) {
-    slots[i] = slot;
+  Find(keys, slots);
+  std::vector<int64_t>& missing = impl_->workspace.missing;
+  missing.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
     created[i] = 0;
-    if (slot == kNoSlot) impl_->workspace.missing.push_back(i);
-  });
+    if (slots[i] == kNoSlot) missing.push_back(static_cast<int64_t>(i));
+  }
   ClaimCounts counts;
-  counts.found = static_cast<int64_t>(keys.size() - impl_->workspace.missing.size());
-  if (impl_->workspace.missing.empty()) return counts;
+  counts.found = static_cast<int64_t>(keys.size() - missing.size());
+  if (missing.empty()) return counts;
   ClaimBatch batch({keys, slots, created}, impl_->full_policy, &impl_->table, &impl_->workspace);
   batch.Run(impl_->rows, evicted, &counts);
   impl_->rows += counts.created - counts.evicted;
@@ -107,12 +114,11 @@ ClaimCounts RowStore::FindOrClaim(std::span<const Key> keys, std::span<Slot> slo
 
 int64_t RowStore::Erase(std::span<const Key> keys) {
   const SlotIndexView& index = impl_->table.index();
+  impl_->erased.resize(keys.size());
+  Find(keys, impl_->erased);
   int64_t removed = 0;
-  ProbeAll(index, keys, [&](const auto& /*tile*/, int64_t /*i*/, Slot slot) {
-    // A key that stands twice in the batch was probed before its first removal.
-    if (slot == kNoSlot || index.digests[slot] == kEmptyDigest) return;
-    Vacate(index, slot);
-    ++removed;
+  impl_->table.space().ForEach(static_cast<int64_t>(keys.size()), [&](const auto& tile, int64_t i) {
+    VacateOnce(tile, index, impl_->erased[i], &removed);
   });
   impl_->rows -= removed;
   // At half load a set's rows pay for the removal of two: memory follows the rows without a pause.
@@ -140,7 +146,7 @@ void RowStore::CopyWeights(std::span<const Slot> slots, const RowsView& rows) co
   HOTROW_CHECK(slots.size() == rows.rows.size() && rows.dim == layout_.dim);
   struct NoWork {};
   const int64_t bytes = rows.dim * static_cast<int64_t>(sizeof(float));
-  HostSpace::Run<kCopyDistance, NoWork>(
+  impl_->table.space().Run<kCopyDistance, NoWork>(
       static_cast<int64_t>(slots.size()),
       [&](const auto& tile, int64_t i, NoWork&) {
         if (slots[i] != kNoSlot) PrefetchWeights(tile, record(slots[i]), bytes);

@@ -11,7 +11,8 @@
 // pause, no sizing by the user. Slot numbers are valid until the next call that may claim, erase or
 // resize.
 //
-// Thread safety: single writer; one thread at a time calls any method.
+// Thread safety: single writer; one thread at a time calls any method. A batch runs on the threads
+// of options.space; their number changes no slot and no bit.
 // Bounds: at most `budget` bytes committed; a key that finds no slot is reported, never dropped.
 
 #pragma once
@@ -28,6 +29,7 @@
 #include "kernels/base/result.h"
 #include "kernels/base/row_layout.h"
 #include "kernels/row_store/slot.h"
+#include "kernels/space/host_space.h"
 
 namespace hotrow {
 
@@ -43,6 +45,7 @@ struct RowStoreOptions {
   int slots_per_set = 32;                // 32 or 64; tests may ask for 4
   int64_t max_slots = int64_t{1} << 40;  // a further limit beside the budget
   FullPolicy full_policy = FullPolicy::kRefuse;
+  HostSpace space;  // runs the batches; its team, if any, outlives the store
 };
 
 // Outcome of a FindOrClaim batch.

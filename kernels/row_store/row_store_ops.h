@@ -4,12 +4,14 @@
 // A slot changes hands only through Occupy and Vacate, so a reused slot never shows its former row:
 // Occupy clears score and record before the digest makes the slot visible.
 //
-// Thread safety: bodies that change a set need it alone; they run under the store's single writer.
+// Thread safety: bodies that change a set need it alone, but for VacateOnce: others of a stage may
+// empty slots of the same set.
 
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/base/atomic.h"
 #include "kernels/base/bits.h"
 #include "kernels/base/host_device.h"
 #include "kernels/row_store/row_copy.h"
@@ -19,6 +21,18 @@ namespace hotrow {
 
 HOTROW_HOST_DEVICE inline void Vacate(const SlotIndexView& index, Slot slot) {
   index.digests[slot] = kEmptyDigest;
+}
+
+// Empties the slot of a row that leaves; kNoSlot is skipped. A slot that several keys of a stage
+// name (a key that stands twice in a batch) adds 1 to *removed once.
+template <typename Tile>
+HOTROW_HOST_DEVICE void VacateOnce(const Tile& tile, const SlotIndexView& index, Slot slot,
+                                   int64_t* removed) {
+  tile.Leader(0, [&] {
+    if (slot == kNoSlot || AtomicTakeByte(index.digests + slot) == kEmptyDigest) return 0;
+    AtomicAdd(removed, int64_t{1});
+    return 0;
+  });
 }
 
 template <typename Tile>

@@ -24,21 +24,28 @@ HOTROW_HOST_DEVICE inline int64_t BuddyOf(int64_t set) {
   return set ^ (int64_t{1} << HighestBit(static_cast<uint64_t>(set)));
 }
 
-// Adds one set, whose memory is committed, and moves the rows there that no longer belong to its
-// buddy.
+// Moves the rows that no longer belong to the buddy of `added` there: a set that `index` counts and
+// that is empty yet. Which rows these are, and so the outcome, does not depend on the sets after
+// `added` on its level: the sets between two powers of two may be filled in any order, or together.
+template <typename Tile>
+HOTROW_HOST_DEVICE void SplitInto(const Tile& tile, const SlotIndexView& index, int64_t added) {
+  const int64_t buddy = BuddyOf(added);
+  Slot to = index.FirstSlot(added);
+  uint64_t rows = index.Occupied(tile, buddy);
+  for (; rows != 0; rows &= rows - 1) {
+    const Slot from = index.FirstSlot(buddy) + LowestBit(rows);
+    const Candidates candidates = index.CandidatesOf(index.keys[from]);
+    if (candidates.first == buddy || candidates.second == buddy) continue;
+    MoveRow(tile, index, from, to++);
+  }
+}
+
+// Adds one set, whose memory is committed.
 template <typename Tile>
 HOTROW_HOST_DEVICE void SplitIntoNewSet(const Tile& tile, SlotIndexView* index) {
   const int64_t added = index->sets;
-  const int64_t buddy = BuddyOf(added);
   index->SetCount(added + 1);
-  Slot to = index->FirstSlot(added);
-  uint64_t rows = index->Occupied(tile, buddy);
-  for (; rows != 0; rows &= rows - 1) {
-    const Slot from = index->FirstSlot(buddy) + LowestBit(rows);
-    const Candidates candidates = index->CandidatesOf(index->keys[from]);
-    if (candidates.first == buddy || candidates.second == buddy) continue;
-    MoveRow(tile, *index, from, to++);
-  }
+  SplitInto(tile, *index, added);
 }
 
 // Moves rows among `rows` of set `last` to their candidate in `smaller` that is not `buddy`, where

@@ -22,8 +22,9 @@ inline constexpr int64_t kShrinkLoadPercent = 50;
 class SetTable {
  public:
   // `arrays` holds memory for one set at least.
-  SetTable(SetArrays arrays, int64_t row_bytes, uint64_t table_salt, int slots_per_set)
-      : arrays_(std::move(arrays)) {
+  SetTable(SetArrays arrays, int64_t row_bytes, uint64_t table_salt, int slots_per_set,
+           const HostSpace& space)
+      : arrays_(std::move(arrays)), space_(space) {
     arrays_.PointTo(&index_);
     index_.row_bytes = row_bytes;
     index_.table_salt = table_salt;
@@ -32,6 +33,7 @@ class SetTable {
   }
 
   const SlotIndexView& index() const { return index_; }
+  const HostSpace& space() const { return space_; }
   int64_t slots() const { return index_.sets * index_.slots_per_set; }
   int64_t committed_bytes() const { return arrays_.committed_bytes(); }
   bool at_limit() const { return index_.sets >= arrays_.max_sets(); }
@@ -59,7 +61,7 @@ class SetTable {
   void ShrinkFor(int64_t rows, int64_t most_sets) {
     const int64_t before = index_.sets;
     while (index_.sets > 1 && before - index_.sets < most_sets &&
-           rows * 100 < slots() * kShrinkLoadPercent && MergeLastSet(HostSpace::Tile(), &index_)) {
+           rows * 100 < slots() * kShrinkLoadPercent && RemoveSet()) {
     }
     if (index_.sets != before) arrays_.Shrink(index_.sets);
   }
@@ -67,11 +69,18 @@ class SetTable {
  private:
   bool AddSet() {
     if (at_limit() || !arrays_.Grow(index_.sets + 1)) return false;
-    SplitIntoNewSet(HostSpace::Tile(), &index_);
+    space_.WithTile([&](const auto& tile) { SplitIntoNewSet(tile, &index_); });
     return true;
   }
 
+  bool RemoveSet() {
+    bool removed = false;
+    space_.WithTile([&](const auto& tile) { removed = MergeLastSet(tile, &index_); });
+    return removed;
+  }
+
   SetArrays arrays_;
+  HostSpace space_;
   SlotIndexView index_;
 };
 

@@ -18,6 +18,13 @@
 // partial[j] += partial[j + h] for h = 16, 8, 4, 2, 1. This fixes the bits of every reduction over
 // a row.
 //
+// Between collectives every lane runs the same code on the same values; what only one may do (a
+// write to shared memory) belongs into Leader or ForEach.
+//
+// On the host a tile of one lane is the fast one. A wider one calls each lane's share lane by lane,
+// the last lane first: as far from the order of one lane as a device may be, so that equal bits
+// mean something.
+//
 // Thread safety: a tile is a value without state; all its lanes belong to one caller.
 // Bounds: masks hold at most 64 positions.
 
@@ -51,7 +58,13 @@ class HostTile {
 
   template <typename F>
   HOTROW_HOST_DEVICE void ForEach(int64_t n, F f) const {
-    for (int64_t i = 0; i < n; ++i) f(i);
+    if constexpr (W == 1) {
+      for (int64_t i = 0; i < n; ++i) f(i);
+    } else {
+      for (int lane = W - 1; lane >= 0; --lane) {
+        for (int64_t i = lane; i < n; i += W) f(i);
+      }
+    }
   }
 
   template <typename F>
@@ -64,21 +77,21 @@ class HostTile {
   // n is a multiple of 4 and at most 64.
   HOTROW_HOST_DEVICE uint64_t MatchBytes(const uint8_t* bytes, int n, uint8_t value) const {
 #if defined(__AVX2__) && !defined(__CUDA_ARCH__)
-    if (n == 32) return Match32(bytes, value);
-    if (n == 64) return Match32(bytes, value) | Match32(bytes + 32, value) << 32;
+    if (W == 1 && n == 32) return Match32(bytes, value);
+    if (W == 1 && n == 64) return Match32(bytes, value) | Match32(bytes + 32, value) << 32;
 #endif
     uint64_t mask = 0;
-    for (int i = 0; i < n; i += 4) mask |= uint64_t{Match4(bytes + i, value)} << i;
+    ForEach(n / 4, [&](int64_t i) { mask |= uint64_t{Match4(bytes + 4 * i, value)} << (4 * i); });
     return mask;
   }
 
   template <typename F>
   HOTROW_HOST_DEVICE uint64_t Min(int64_t n, F f) const {
     uint64_t smallest = UINT64_MAX;
-    for (int64_t i = 0; i < n; ++i) {
+    ForEach(n, [&](int64_t i) {
       const uint64_t value = f(i);
       smallest = value < smallest ? value : smallest;
-    }
+    });
     return smallest;
   }
 
@@ -86,18 +99,14 @@ class HostTile {
   HOTROW_HOST_DEVICE auto Sum(int64_t n, F f) const {
     using Value = decltype(f(int64_t{}));
     Value partial[kSumLanes];
-    int64_t i = 0;
-    if (n >= kSumLanes) {
-      // The first addends set the partial sums: clearing them first costs half as much as a row of
-      // 64 (bench/kernel_bench.cc).
-      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{} + f(j);
-      for (i = kSumLanes; i + kSumLanes <= n; i += kSumLanes) {
-        for (int j = 0; j < kSumLanes; ++j) partial[j] += f(i + j);
-      }
+    if constexpr (W == 1) {
+      AddStrided(n, f, partial);
     } else {
-      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{};
+      ForEach(kSumLanes, [&](int64_t j) {
+        partial[j] = Value{};
+        for (int64_t i = j; i < n; i += kSumLanes) partial[j] += f(i);
+      });
     }
-    for (int j = 0; i + j < n; ++j) partial[j] += f(i + j);
     AddHalves<kSumLanes / 2>(partial);
     return partial[0];
   }
@@ -111,6 +120,22 @@ class HostTile {
   }
 
  private:
+  template <typename F, typename Value>
+  HOTROW_HOST_DEVICE static void AddStrided(int64_t n, const F& f, Value* partial) {
+    int64_t i = 0;
+    if (n >= kSumLanes) {
+      // The first addends set the partial sums: clearing them first costs half as much as a row of
+      // 64 (bench/kernel_bench.cc).
+      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{} + f(j);
+      for (i = kSumLanes; i + kSumLanes <= n; i += kSumLanes) {
+        for (int j = 0; j < kSumLanes; ++j) partial[j] += f(i + j);
+      }
+    } else {
+      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{};
+    }
+    for (int j = 0; i + j < n; ++j) partial[j] += f(i + j);
+  }
+
   template <int kHalf, typename Value>
   HOTROW_HOST_DEVICE static void AddHalves(Value* partial) {
     for (int j = 0; j < kHalf; ++j) partial[j] += partial[j + kHalf];

@@ -96,7 +96,7 @@ TEST(Result, CarriesAValueOrAReason) {
 
 template <typename T>
 class TileTest : public ::testing::Test {};
-using Tiles = ::testing::Types<HostTile<1>, HostTile<4>, HostTile<32>>;
+using Tiles = ::testing::Types<HostTile<1>, HostTile<4>, HostTile<8>, HostTile<32>>;
 TYPED_TEST_SUITE(TileTest, Tiles);
 
 TYPED_TEST(TileTest, BallotAsksEveryLaneOnce) {
@@ -162,7 +162,7 @@ TEST(HostSpace, RunsEveryStageOfEveryKeyInOrderWithItsOwnWork) {
   for (const int64_t n : {0, 1, 7, 8, 9, 31, 32, 33, 1000}) {
     std::vector<int> stage_of(static_cast<size_t>(n));
     std::vector<int64_t> finished;
-    HostSpace::Run<8, int64_t>(
+    HostSpace().Run<8, int64_t>(
         n,
         [&](const auto&, int64_t i, int64_t& work) {
           work = i * 3;

@@ -1,4 +1,5 @@
-// The host's row store as a store under test: its records are read and written in place.
+// The host's row store as a store under test, on any tile width and number of threads: its records
+// are read and written in place.
 
 #pragma once
 
@@ -10,18 +11,21 @@
 #include <vector>
 
 #include "kernels/row_store/row_store.h"
+#include "kernels/space/thread_team.h"
 
 namespace hotrow::testing {
 
-template <int kSlots>
+template <int kSlots, int kTileWidth = 1, int kThreads = 1>
 class HostStore {
  public:
   static constexpr int kSlotsPerSet = kSlots;
 
-  static HostStore Create(const RowStoreOptions& options, MemoryBudget& budget) {
+  static HostStore Create(RowStoreOptions options, MemoryBudget& budget) {
+    std::unique_ptr<ThreadTeam> team = *ThreadTeam::Create(kThreads);
+    options.space = {kThreads == 1 ? nullptr : team.get(), kTileWidth};
     ResultOr<std::unique_ptr<RowStore>> store = RowStore::Create(options, budget);
     EXPECT_TRUE(store.ok()) << store.result().message();
-    return HostStore(*std::move(store));
+    return HostStore(std::move(team), *std::move(store));
   }
 
   void Find(std::span<const Key> keys, std::span<Slot> slots) const { store_->Find(keys, slots); }
@@ -52,7 +56,9 @@ class HostStore {
   }
 
  private:
-  explicit HostStore(std::unique_ptr<RowStore> store) : store_(std::move(store)) {}
+  HostStore(std::unique_ptr<ThreadTeam> team, std::unique_ptr<RowStore> store)
+      : team_(std::move(team)), store_(std::move(store)) {}
+  std::unique_ptr<ThreadTeam> team_;
   std::unique_ptr<RowStore> store_;
 };
 

@@ -17,13 +17,11 @@ constexpr uint64_t kSeeds[] = {1, 2, 3};
 constexpr int kOperations = 400;
 constexpr int64_t kMaxSlots = 1408;  // 44 sets of 32: no power of two
 
-template <int kSlots>
+template <typename Store>
 class Model {
  public:
   Model(FullPolicy policy, uint64_t seed)
-      : policy_(policy),
-        random_(seed),
-        store_(HostStore<kSlots>::Create(Options(policy), budget_)) {}
+      : policy_(policy), random_(seed), store_(Store::Create(Options(policy), budget_)) {}
 
   void Run() {
     for (int operation = 0; operation < kOperations; ++operation) {
@@ -57,7 +55,7 @@ class Model {
     RowStoreOptions options;
     options.layout = RowLayout::Of(3, 2);
     options.table_salt = 7;
-    options.slots_per_set = kSlots;
+    options.slots_per_set = Store::kSlotsPerSet;
     options.max_slots = kMaxSlots;
     options.full_policy = policy;
     return options;
@@ -154,25 +152,30 @@ class Model {
   const FullPolicy policy_;
   std::mt19937_64 random_;
   MemoryBudget budget_{int64_t{1} << 26};
-  HostStore<kSlots> store_;
+  Store store_;
   const RowLayout layout_ = RowLayout::Of(3, 2);
   std::unordered_map<Key, uint64_t> rows_;  // key -> version: the record holds RecordOf(version)
   uint64_t version_ = 0;
   int64_t key_space_ = 0;
 };
 
-template <int kSlots>
+template <typename Store>
 void RunSeeds(FullPolicy policy) {
   for (const uint64_t seed : kSeeds) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Model<kSlots>(policy, seed).Run();
+    Model<Store>(policy, seed).Run();
   }
 }
 
-TEST(RowStoreModel, FourSlotsASetRefusing) { RunSeeds<4>(FullPolicy::kRefuse); }
-TEST(RowStoreModel, FourSlotsASetEvicting) { RunSeeds<4>(FullPolicy::kEvictLowestScore); }
-TEST(RowStoreModel, ThirtyTwoSlotsASetRefusing) { RunSeeds<32>(FullPolicy::kRefuse); }
-TEST(RowStoreModel, ThirtyTwoSlotsASetEvicting) { RunSeeds<32>(FullPolicy::kEvictLowestScore); }
+template <typename Store>
+class RowStoreModel : public ::testing::Test {};
+// Slots per set, tile width, threads.
+using Stores = ::testing::Types<HostStore<4>, HostStore<32>, HostStore<4, 32>, HostStore<32, 8>,
+                                HostStore<4, 8, 3>, HostStore<32, 1, 4>>;
+TYPED_TEST_SUITE(RowStoreModel, Stores);
+
+TYPED_TEST(RowStoreModel, Refusing) { RunSeeds<TypeParam>(FullPolicy::kRefuse); }
+TYPED_TEST(RowStoreModel, Evicting) { RunSeeds<TypeParam>(FullPolicy::kEvictLowestScore); }
 
 }  // namespace
 }  // namespace hotrow::testing
