@@ -1,6 +1,7 @@
 # Image of hotrow-server, with hotrowctl beside it. From the root of the checkout:
 #   docker build -f deploy/docker/server.Dockerfile -t hotrow-server:0.1.0 .
-#   buildah build --ignorefile deploy/docker/server.Dockerfile.dockerignore -f ... -t ... .
+#   buildah build --ignorefile deploy/docker/server.Dockerfile.dockerignore \
+#     -f deploy/docker/server.Dockerfile -t hotrow-server:0.1.0 .
 #
 # Another base, such as one that carries the CUDA runtime, must be of Debian 12 as well, because the
 # shared libraries are its packages: --build-arg RUNTIME_BASE=IMAGE:TAG. For a release pin both bases

@@ -56,6 +56,14 @@ def test_another_configuration_is_another_pod_template(base):
 
 
 PLANTED = {
+    "two kustomizations": ("kustomization.yaml", "labels:", "---\nkind: x\n---\nlabels:", "kind"),
+    "two complete ones": ("kustomization.yaml", "resources:", "---\nkind: x\nresources:", "2 doc"),
+    "no such file of a ConfigMap": (
+        "kustomization.yaml",
+        "      - hotrow.yaml\n",
+        "      - hotrow.yaml\n      - x.yaml\n",
+        "configMapGenerator: .*x.yaml",
+    ),
     "key given twice": ("services.yaml", "  clusterIP: None\n", "  clusterIP: None\n" * 2, "twice"),
     "key given twice in the configuration": (
         "kustomization.yaml",

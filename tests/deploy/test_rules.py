@@ -67,6 +67,12 @@ def _config_errors() -> list[Planted]:
             change(*CONTAINER, "args", 1, to="/etc/hotrow/server.yaml"),
             "names no file",
         ),
+        Planted(
+            accepted,
+            "not mounted",
+            change(*CONTAINER, "volumeMounts", 0, "mountPath", to="/etc/other"),
+            "names no file",
+        ),
         Planted(environment, "no number", change(*CONTAINER, "env", to=[]), "not the number"),
         Planted(
             environment,
