@@ -16,6 +16,7 @@
 #include "kernels/base/key.h"
 #include "kernels/base/position.h"
 #include "kernels/dedupe/block_sums.h"
+#include "kernels/space/host_space.h"
 
 namespace hotrow {
 
@@ -60,10 +61,12 @@ struct SumInput {
 
 class DuplicateSummer {
  public:
-  void Run(const SumInput& input, float* sums);
+  // On the threads of a space or, without one, on the calling thread: the bits are the same.
+  void Run(const HostSpace& space, const SumInput& input, float* sums);
+  void Run(const SumInput& input, float* sums) { Run(HostSpace(), input, sums); }
 
  private:
-  BlockSums blocks_;
+  std::vector<BlockSums> blocks_;  // one a thread
 };
 
 }  // namespace hotrow

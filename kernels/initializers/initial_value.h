@@ -1,11 +1,15 @@
-// The initial value of one column, from its 64 random bits: what every space calls per element.
+// The initial value of one column, from its 64 random bits, and of one row: what every space calls
+// per element and per row.
 //
-// Thread safety: pure functions, on host and device.
+//   Draw   float operator()(uint64_t bits) const
+//
+// Thread safety: pure functions, on host and device. Shapes: rows of `dim` float32.
 
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/base/float_row.h"
 #include "kernels/base/host_device.h"
 #include "kernels/base/key.h"
 #include "kernels/initializers/initializer.h"
@@ -18,6 +22,12 @@ HOTROW_HOST_DEVICE constexpr uint64_t InitialBits(uint64_t stream, uint64_t mixe
                                                   int64_t column) {
   return MixKey(stream ^ (mixed_key + static_cast<uint64_t>(column)));
 }
+
+struct ConstantValue {
+  float value;
+
+  HOTROW_HOST_DEVICE float operator()(uint64_t /*bits*/) const { return value; }
+};
 
 // low + u x width with u the top 24 bits / 2^24; `below_high` is where rounding would reach high.
 struct UniformValue {
@@ -45,5 +55,41 @@ HOTROW_HOST_DEVICE inline double NormalQuantile(double q) {
   const double tail = NormalQuantileOfRoot(NormalTailRoot(0.5 - distance));
   return q < 0.0 ? -tail : tail;
 }
+
+struct NormalValue {
+  double mean;
+  double deviation;
+
+  HOTROW_HOST_DEVICE float operator()(uint64_t bits) const {
+    return static_cast<float>(mean + deviation * NormalQuantile(CentredProbability(bits)));
+  }
+};
+
+// The values of `initializer` for its kind, whose fields are valid.
+UniformValue UniformValueOf(const Initializer& initializer);
+NormalValue NormalValueOf(const Initializer& initializer);
+
+// What InitialBits takes beside a key.
+constexpr uint64_t InitialStream(const Initializer& initializer) {
+  return MixKey(initializer.table_salt ^ initializer.seed);
+}
+
+// Rows of a batch; all arrays (n). A row without a place (nullptr) is skipped.
+template <typename Draw>
+struct InitialRowStage {
+  Draw draw;
+  uint64_t stream;
+  int64_t dim;
+  const Key* keys;
+  const RowPointer* rows;
+
+  template <typename Tile>
+  HOTROW_HOST_DEVICE void operator()(const Tile& tile, int64_t i) const {
+    const RowPointer row = rows[i];
+    if (row == nullptr) return;
+    const uint64_t mixed_key = MixKey(keys[i]);
+    tile.ForEach(dim, [&](int64_t c) { row[c] = draw(InitialBits(stream, mixed_key, c)); });
+  }
+};
 
 }  // namespace hotrow

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/base/check.h"
 #include "kernels/initializers/initial_value.h"
@@ -26,12 +27,6 @@ float NextBelow(float value) {
   return std::bit_cast<float>(value > 0.0F ? bits - 1 : bits + 1);
 }
 
-UniformValue MakeUniform(const Initializer& initializer) {
-  const float low = initializer.a;
-  const float high = initializer.b;
-  return {low, high - low, high, low < high ? NextBelow(high) : low};
-}
-
 // Calls draw(bits, size, out) for blocks of at most kBlock columns of a row.
 template <typename Draw>
 void FillRow(uint64_t stream, Key key, int64_t dim, RowPointer row, const Draw& draw) {
@@ -44,19 +39,18 @@ void FillRow(uint64_t stream, Key key, int64_t dim, RowPointer row, const Draw& 
   }
 }
 
-template <typename Draw>
-void FillRows(const Initializer& initializer, std::span<const Key> keys, const RowsView& rows,
-              const Draw& draw) {
-  const uint64_t stream = MixKey(initializer.table_salt ^ initializer.seed);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    FillRow(stream, keys[i], rows.dim, rows.rows[i], draw);
-  }
-}
-
-void FillConstant(float value, const RowsView& rows) {
-  for (const RowPointer row : rows.rows) {
-    for (int64_t c = 0; c < rows.dim; ++c) row[c] = value;
-  }
+// The rows of a batch: by `draw_block` in blocks of columns where a tile has one lane, by the body
+// of every space where it has more.
+template <typename Draw, typename DrawBlock>
+void FillRows(const HostSpace& space, const InitialRowStage<Draw>& stage, int64_t n,
+              const DrawBlock& draw_block) {
+  space.ForEach(n, [&](const auto& tile, int64_t i) {
+    if constexpr (std::decay_t<decltype(tile)>::kWidth == 1) {
+      FillRow(stage.stream, stage.keys[i], stage.dim, stage.rows[i], draw_block);
+    } else {
+      stage(tile, i);
+    }
+  });
 }
 
 // The same values as NormalQuantile column by column, in loops that vectorise: the centre's formula
@@ -83,7 +77,22 @@ void DrawNormal(double mean, double deviation, const uint64_t* bits, int64_t siz
   for (int64_t c = 0; c < size; ++c) out[c] = static_cast<float>(mean + deviation * z[c]);
 }
 
+template <typename Draw>
+void DrawEach(const Draw& draw, const uint64_t* bits, int64_t size, RowPointer out) {
+  for (int64_t c = 0; c < size; ++c) out[c] = draw(bits[c]);
+}
+
 }  // namespace
+
+UniformValue UniformValueOf(const Initializer& initializer) {
+  const float low = initializer.a;
+  const float high = initializer.b;
+  return {low, high - low, high, low < high ? NextBelow(high) : low};
+}
+
+NormalValue NormalValueOf(const Initializer& initializer) {
+  return {double{initializer.a}, double{initializer.b}};
+}
 
 Result ValidateInitializer(const Initializer& initializer) {
   const double a = initializer.a;
@@ -114,28 +123,40 @@ Result ValidateInitializer(const Initializer& initializer) {
   return Refuse("initializer: unknown kind");
 }
 
-void InitializeRows(const Initializer& initializer, std::span<const Key> keys,
-                    const RowsView& rows) {
+void InitializeRows(const HostSpace& space, const Initializer& initializer,
+                    std::span<const Key> keys, const RowsView& rows) {
   HOTROW_CHECK(keys.size() == rows.rows.size());
+  const auto n = static_cast<int64_t>(keys.size());
+  const auto fill = [&](const auto& draw, const auto& draw_block) {
+    FillRows(space,
+             InitialRowStage<std::decay_t<decltype(draw)>>{draw, InitialStream(initializer),
+                                                           rows.dim, keys.data(), rows.rows.data()},
+             n, draw_block);
+  };
+  const auto fill_each = [&](const auto& draw) {
+    fill(draw, [draw](const uint64_t* bits, int64_t size, RowPointer out) {
+      DrawEach(draw, bits, size, out);
+    });
+  };
   switch (initializer.kind) {
     case InitializerKind::kZeros:
-      return FillConstant(0.0F, rows);
+      return fill_each(ConstantValue{0.0F});
     case InitializerKind::kConstant:
-      return FillConstant(initializer.a, rows);
-    case InitializerKind::kUniform: {
-      const UniformValue value = MakeUniform(initializer);
-      return FillRows(initializer, keys, rows,
-                      [value](const uint64_t* bits, int64_t size, RowPointer out) {
-                        for (int64_t c = 0; c < size; ++c) out[c] = value(bits[c]);
-                      });
+      return fill_each(ConstantValue{initializer.a});
+    case InitializerKind::kUniform:
+      return fill_each(UniformValueOf(initializer));
+    case InitializerKind::kNormal: {
+      const NormalValue value = NormalValueOf(initializer);
+      return fill(value, [value](const uint64_t* bits, int64_t size, RowPointer out) {
+        DrawNormal(value.mean, value.deviation, bits, size, out);
+      });
     }
-    case InitializerKind::kNormal:
-      return FillRows(initializer, keys, rows,
-                      [mean = double{initializer.a}, deviation = double{initializer.b}](
-                          const uint64_t* bits, int64_t size, RowPointer out) {
-                        DrawNormal(mean, deviation, bits, size, out);
-                      });
   }
+}
+
+void InitializeRows(const Initializer& initializer, std::span<const Key> keys,
+                    const RowsView& rows) {
+  InitializeRows(HostSpace(), initializer, keys, rows);
 }
 
 }  // namespace hotrow

@@ -20,6 +20,7 @@
 #include "kernels/base/float_row.h"
 #include "kernels/base/key.h"
 #include "kernels/base/result.h"
+#include "kernels/space/host_space.h"
 
 namespace hotrow {
 
@@ -37,7 +38,10 @@ struct Initializer {
 // is no finite float32, with a sentence that names the field.
 Result ValidateInitializer(const Initializer& initializer);
 
-// Writes the initial values of keys[i] to rows.rows[i], rows.dim columns each.
+// Writes the initial values of keys[i] to rows.rows[i], rows.dim columns each. Without a space, on
+// the calling thread.
+void InitializeRows(const HostSpace& space, const Initializer& initializer,
+                    std::span<const Key> keys, const RowsView& rows);
 void InitializeRows(const Initializer& initializer, std::span<const Key> keys,
                     const RowsView& rows);
 

@@ -8,7 +8,6 @@
 #include "kernels/optimizers/rowwise_adagrad.h"
 #include "kernels/optimizers/sgd.h"
 #include "kernels/space/prefetch.h"
-#include "kernels/space/tile.h"
 
 namespace hotrow {
 namespace {
@@ -18,19 +17,21 @@ namespace {
 constexpr int64_t kAheadBytes = 4096;
 
 template <typename Rule>
-void ApplyRule(const Rule& rule, const RowLayout& layout, std::span<std::byte* const> records,
-               std::span<const ConstRowPointer> gradients) {
-  const HostTile<32> tile;
-  const size_t ahead =
-      static_cast<size_t>(std::clamp<int64_t>(kAheadBytes / layout.row_bytes, 1, 16));
-  const int64_t used_bytes = layout.meta_offset;
-  for (size_t i = 0; i < std::min(ahead, records.size()); ++i) {
-    PrefetchToWrite(records[i], used_bytes);
-  }
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (i + ahead < records.size()) PrefetchToWrite(records[i + ahead], used_bytes);
-    rule(tile, {layout.dim, layout.weights(records[i]), layout.state(records[i]), gradients[i]});
-  }
+void ApplyRule(const HostSpace& space, const Rule& rule, const GradientBatch& batch) {
+  const RuleStage<Rule> stage{rule, batch.layout, batch.records.data(),
+                              batch.gradients.rows.data()};
+  const int64_t ahead = std::clamp<int64_t>(kAheadBytes / batch.layout.row_bytes, 1, 16);
+  const int64_t used_bytes = batch.layout.meta_offset;
+  space.ForRanges(static_cast<int64_t>(batch.records.size()),
+                  [&](const auto& tile, int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < std::min(begin + ahead, end); ++i) {
+                      PrefetchToWrite(stage.records[i], used_bytes);
+                    }
+                    for (int64_t i = begin; i < end; ++i) {
+                      if (i + ahead < end) PrefetchToWrite(stage.records[i + ahead], used_bytes);
+                      stage(tile, i);
+                    }
+                  });
 }
 
 bool IsFiniteAndNotNegative(float value) { return std::isfinite(value) && value >= 0.0F; }
@@ -100,21 +101,28 @@ void InitializeState(const OptimizerOptions& options, int64_t dim, float* state)
               accumulates ? options.initial_accumulator : 0.0F);
 }
 
+void ApplyGradients(const HostSpace& space, const OptimizerOptions& options,
+                    const StepOptions& step, const GradientBatch& batch) {
+  const int64_t dim = batch.layout.dim;
+  HOTROW_CHECK(batch.records.size() == batch.gradients.rows.size());
+  HOTROW_CHECK(batch.gradients.dim == dim);
+  HOTROW_CHECK(batch.layout.state_columns == StateColumns(options.kind, dim));
+  switch (options.kind) {
+    case OptimizerKind::kSgd:
+      return ApplyRule(space, SgdRule::Of(options, step), batch);
+    case OptimizerKind::kAdagrad:
+      return ApplyRule(space, AdagradRule::Of(options, step), batch);
+    case OptimizerKind::kRowwiseAdagrad:
+      return ApplyRule(space, RowwiseAdagradRule::Of(options, step), batch);
+    case OptimizerKind::kAdam:
+      return ApplyRule(space, AdamRule::Of(options, step), batch);
+  }
+}
+
 void ApplyGradients(const OptimizerOptions& options, const StepOptions& step,
                     const RowLayout& layout, std::span<std::byte* const> records,
                     const ConstRowsView& gradients) {
-  HOTROW_CHECK(records.size() == gradients.rows.size() && gradients.dim == layout.dim);
-  HOTROW_CHECK(layout.state_columns == StateColumns(options.kind, layout.dim));
-  switch (options.kind) {
-    case OptimizerKind::kSgd:
-      return ApplyRule(SgdRule::Of(options, step), layout, records, gradients.rows);
-    case OptimizerKind::kAdagrad:
-      return ApplyRule(AdagradRule::Of(options, step), layout, records, gradients.rows);
-    case OptimizerKind::kRowwiseAdagrad:
-      return ApplyRule(RowwiseAdagradRule::Of(options, step), layout, records, gradients.rows);
-    case OptimizerKind::kAdam:
-      return ApplyRule(AdamRule::Of(options, step), layout, records, gradients.rows);
-  }
+  ApplyGradients(HostSpace(), options, step, {layout, records, gradients});
 }
 
 }  // namespace hotrow

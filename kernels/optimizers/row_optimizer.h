@@ -16,6 +16,7 @@
 #include "kernels/base/float_row.h"
 #include "kernels/base/result.h"
 #include "kernels/base/row_layout.h"
+#include "kernels/space/host_space.h"
 
 namespace hotrow {
 
@@ -50,9 +51,18 @@ Result ValidateOptimizer(const OptimizerOptions& options);
 // State of a row that no gradient has touched, written to state[0 .. StateColumns).
 void InitializeState(const OptimizerOptions& options, int64_t dim, float* state);
 
+// The rows of one push. (n) records and gradients.
+struct GradientBatch {
+  RowLayout layout;
+  std::span<std::byte* const> records;
+  ConstRowsView gradients;
+};
+
 // Applies gradients[i] to the record at records[i] (weights, then state; see RowLayout) for every
 // i. Records are distinct; gradients are finite and already summed over duplicates. Row metadata is
-// the caller's.
+// the caller's. Without a space, on the calling thread.
+void ApplyGradients(const HostSpace& space, const OptimizerOptions& options,
+                    const StepOptions& step, const GradientBatch& batch);
 void ApplyGradients(const OptimizerOptions& options, const StepOptions& step,
                     const RowLayout& layout, std::span<std::byte* const> records,
                     const ConstRowsView& gradients);

@@ -6,6 +6,8 @@
 //     template <typename Tile> void operator()(const Tile&, const RuleRow&) const;  // once per row
 //   };
 //
+// RuleStage is that body for a batch of rows.
+//
 // Thread safety: values. Ownership: a RuleRow borrows the record and the gradient.
 
 #pragma once
@@ -25,6 +27,22 @@ struct RuleRow {
   float* weights;            // (dim)
   float* state;              // (StateColumns)
   ConstRowPointer gradient;  // (dim)
+};
+
+// All arrays (n). A row without a record (nullptr: its key got no slot) is skipped.
+template <typename Rule>
+struct RuleStage {
+  Rule rule;
+  RowLayout layout;
+  std::byte* const* records;
+  const ConstRowPointer* gradients;
+
+  template <typename Tile>
+  HOTROW_HOST_DEVICE void operator()(const Tile& tile, int64_t i) const {
+    std::byte* const record = records[i];
+    if (record == nullptr) return;
+    rule(tile, {layout.dim, layout.weights(record), layout.state(record), gradients[i]});
+  }
 };
 
 }  // namespace hotrow

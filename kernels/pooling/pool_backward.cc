@@ -3,23 +3,22 @@
 
 #include "kernels/base/check.h"
 #include "kernels/dedupe/block_sums.h"
+#include "kernels/pooling/pool_gradient.h"
 #include "kernels/pooling/pooling.h"
-#include "kernels/space/prefetch.h"
-#include "kernels/space/row_reduction.h"
-#include "kernels/space/tile.h"
+#include "kernels/pooling/rows_ahead.h"
 
 namespace hotrow {
 namespace {
 
-// Occurrences whose rows are requested ahead, and how many bytes of each.
-constexpr int64_t kAhead = 16;
-constexpr int64_t kAheadBytes = 512;
-
-// What one bag gives to each of its occurrences.
+// What one bag gives to those of its occurrences whose rows are in [first, first + rows).
 class BagGradients {
  public:
-  BagGradients(const BagsView& bags, const PoolGradient& gradient)
-      : bags_(bags), gradient_(gradient), divided_(static_cast<size_t>(gradient.dim)) {}
+  BagGradients(const BagsView& bags, const PoolGradient& gradient, int64_t first, int64_t rows)
+      : bags_(bags),
+        gradient_(gradient),
+        first_(static_cast<uint32_t>(first)),
+        rows_(static_cast<uint32_t>(rows)),
+        divided_(static_cast<size_t>(gradient.dim)) {}
 
   void AddBag(int64_t b, BlockSums* sums) {
     const auto begin = bags_.offsets[static_cast<size_t>(b)];
@@ -37,6 +36,12 @@ class BagGradients {
   }
 
  private:
+  // Number of an occurrence's row counted from the first; at least rows_ for a row of others and,
+  // as first_ and rows_ are below 2^31, for kSkippedPosition.
+  uint32_t RowOf(int64_t i) const {
+    return static_cast<uint32_t>(bags_.positions[static_cast<size_t>(i)]) - first_;
+  }
+
   const float* Divided(int64_t begin, int64_t end, const float* from) {
     const auto* positions = bags_.positions.data();
     const auto skipped = std::count(positions + begin, positions + end, kSkippedPosition);
@@ -48,19 +53,20 @@ class BagGradients {
 
   void AddSum(int64_t begin, int64_t end, const float* from, BlockSums* sums) const {
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t position = bags_.positions[static_cast<size_t>(i)];
-      if (position != kSkippedPosition) {
-        sums->Add(position, [from](int64_t c) { return from[c]; });
+      const uint32_t row = RowOf(i);
+      if (row < rows_) {
+        sums->Add(static_cast<int32_t>(row), [from](int64_t c) { return from[c]; });
       }
     }
   }
 
   void AddWeightedSum(int64_t begin, int64_t end, const float* from, BlockSums* sums) const {
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t position = bags_.positions[static_cast<size_t>(i)];
+      const uint32_t row = RowOf(i);
       const float weight = bags_.weights[static_cast<size_t>(i)];
-      if (position != kSkippedPosition) {
-        sums->Add(position, [from, weight](int64_t c) { return weight * from[c]; });
+      if (row < rows_) {
+        sums->Add(static_cast<int32_t>(row),
+                  [from, weight](int64_t c) { return weight * from[c]; });
       }
     }
   }
@@ -70,10 +76,10 @@ class BagGradients {
     const float* from = gradient_.out_gradient + b * gradient_.dim;
     const int32_t* winner = gradient_.argmax.data() + b * gradient_.dim;
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t position = bags_.positions[static_cast<size_t>(i)];
+      const uint32_t row = RowOf(i);
       const auto occurrence = static_cast<int32_t>(i);
-      if (position != kSkippedPosition) {
-        sums->Add(position, [from, winner, occurrence](int64_t c) {
+      if (row < rows_) {
+        sums->Add(static_cast<int32_t>(row), [from, winner, occurrence](int64_t c) {
           const float value = from[c];
           return winner[c] == occurrence ? value : 0.0F;
         });
@@ -83,53 +89,59 @@ class BagGradients {
 
   const BagsView& bags_;
   const PoolGradient& gradient_;
+  const uint32_t first_;
+  const uint32_t rows_;
   std::vector<float> divided_;  // (dim) a bag's gradient over its number of rows
 };
 
-void ScaleRows(std::span<const float> scale, int64_t dim, float* rows) {
-  for (size_t r = 0; r < scale.size(); ++r) {
-    float* row = rows + static_cast<int64_t>(r) * dim;
-    for (int64_t c = 0; c < dim; ++c) row[c] *= scale[r];
+void ScaleRows(const PoolGradient& gradient, int64_t begin, int64_t end, float* rows) {
+  if (gradient.row_scale.empty()) return;
+  for (int64_t r = begin; r < end; ++r) {
+    float* row = rows + r * gradient.dim;
+    const float scale = gradient.row_scale[static_cast<size_t>(r)];
+    for (int64_t c = 0; c < gradient.dim; ++c) row[c] *= scale;
   }
 }
 
 }  // namespace
 
-void PoolBackward(const BagsView& bags, const PoolGradient& gradient, float* row_gradients) {
+void PoolBackward(const HostSpace& space, const BagsView& bags, const PoolGradient& gradient,
+                  float* row_gradients) {
   const auto bag_count = static_cast<int64_t>(bags.offsets.size()) - 1;
   HOTROW_CHECK(bag_count >= 0);
   HOTROW_CHECK(bags.mode != PoolingMode::kMax ||
                gradient.argmax.size() == static_cast<size_t>(bag_count * gradient.dim));
   HOTROW_CHECK(gradient.row_scale.empty() ||
                gradient.row_scale.size() == static_cast<size_t>(gradient.unique_count));
-  BlockSums sums;
-  sums.Start(row_gradients, gradient.unique_count, gradient.dim,
-             static_cast<int64_t>(bags.positions.size()));
-  BagGradients bag_gradients(bags, gradient);
-  for (int64_t b = 0; b < bag_count; ++b) bag_gradients.AddBag(b, &sums);
-  sums.Finish();
-  ScaleRows(gradient.row_scale, gradient.dim, row_gradients);
+  // Each thread goes over all bags and adds up its own rows: the order of a row's addends stays.
+  space.ForRanges(gradient.unique_count, [&](const auto& /*tile*/, int64_t begin, int64_t end) {
+    BlockSums sums;
+    sums.Start(row_gradients + begin * gradient.dim, end - begin, gradient.dim,
+               static_cast<int64_t>(bags.positions.size()));
+    BagGradients bag_gradients(bags, gradient, begin, end - begin);
+    for (int64_t b = 0; b < bag_count; ++b) bag_gradients.AddBag(b, &sums);
+    sums.Finish();
+    ScaleRows(gradient, begin, end, row_gradients);
+  });
+}
+
+void PoolBackward(const BagsView& bags, const PoolGradient& gradient, float* row_gradients) {
+  PoolBackward(HostSpace(), bags, gradient, row_gradients);
+}
+
+void PoolBackwardWeights(const HostSpace& space, const BagsView& bags, const PoolGradient& gradient,
+                         const ConstRowsView& rows, float* weight_gradients) {
+  HOTROW_CHECK(bags.mode == PoolingMode::kSum);
+  const WeightGradientStage stage{PoolView::Of(bags, rows), gradient.out_gradient,
+                                  weight_gradients};
+  const RowsAhead ahead(stage.pool);
+  space.ForEach(static_cast<int64_t>(bags.offsets.size()) - 1,
+                [&](const auto& tile, int64_t b) { stage(tile, b, ahead); });
 }
 
 void PoolBackwardWeights(const BagsView& bags, const PoolGradient& gradient,
                          const ConstRowsView& rows, float* weight_gradients) {
-  HOTROW_CHECK(bags.mode == PoolingMode::kSum);
-  const HostTile<32> tile;
-  const auto n = static_cast<int64_t>(bags.positions.size());
-  const int32_t* positions = bags.positions.data();
-  const int64_t ahead_bytes = std::min<int64_t>(gradient.dim * 4, kAheadBytes);
-  for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
-    const float* from = gradient.out_gradient + static_cast<int64_t>(b) * gradient.dim;
-    for (int64_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) {
-      if (i + kAhead < n && positions[i + kAhead] != kSkippedPosition) {
-        PrefetchToRead(rows.rows[static_cast<size_t>(positions[i + kAhead])], ahead_bytes);
-      }
-      weight_gradients[i] =
-          positions[i] == kSkippedPosition
-              ? 0.0F
-              : DotProduct(tile, gradient.dim, rows.rows[static_cast<size_t>(positions[i])], from);
-    }
-  }
+  PoolBackwardWeights(HostSpace(), bags, gradient, rows, weight_gradients);
 }
 
 }  // namespace hotrow

@@ -1,149 +1,117 @@
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/base/check.h"
 #include "kernels/pooling/column_chunks.h"
+#include "kernels/pooling/pool_bag.h"
 #include "kernels/pooling/pooling.h"
-#include "kernels/space/prefetch.h"
+#include "kernels/pooling/rows_ahead.h"
 
 namespace hotrow {
 namespace {
 
-// Occurrences whose rows are requested ahead of the one in work, and the bytes of a row that are:
-// the hardware follows a longer row by itself (bench/kernel_bench.cc).
-constexpr int64_t kAhead = 16;
-constexpr int64_t kAheadBytes = 512;
-
-// Eight columns at once. Comparison gives all ones where it holds.
+// Eight columns at once.
 using Floats8 [[gnu::vector_size(32)]] = float;
 using Ints8 [[gnu::vector_size(32)]] = int32_t;
+constexpr int kLanes = 8;
 
-// One bag: occurrences begin .. end-1.
-struct Bag {
-  int64_t begin;
-  int64_t end;
+// Calls body(chunk, hint) for the chunks of a row; the walk over a bag's first columns requests
+// whole rows ahead.
+template <typename Body>
+void ForEachHostChunk(const RowsAhead& ahead, const Body& body) {
+  ForEachColumnChunk(ahead.pool.dim, [&](auto width, int64_t column) {
+    const Chunk<width, 1> chunk{column};
+    column == 0 ? body(chunk, ahead) : body(chunk, NoHint());
+  });
+}
+
+void PoolSum(const RowsAhead& ahead, Bag bag, PoolingMode mode, float* out) {
+  int64_t counted = 0;
+  ForEachHostChunk(ahead, [&](const auto& chunk, const auto& hint) {
+    counted = ahead.pool.weights == nullptr ? SumChunk<false>(ahead.pool, bag, chunk, hint, out)
+                                            : SumChunk<true>(ahead.pool, bag, chunk, hint, out);
+  });
+  if (mode != PoolingMode::kMean || counted <= 1) return;
+  const auto divisor = static_cast<float>(counted);
+  for (int64_t c = 0; c < ahead.pool.dim; ++c) out[c] /= divisor;
+}
+
+struct BagOutput {
+  float* out;       // (dim)
+  int32_t* argmax;  // (dim)
 };
 
-class Pool {
- public:
-  Pool(const BagsView& bags, const ConstRowsView& rows)
-      : positions_(bags.positions.data()),
-        weights_(bags.weights.empty() ? nullptr : bags.weights.data()),
-        rows_(rows.rows.data()),
-        dim_(rows.dim),
-        n_(static_cast<int64_t>(bags.positions.size())),
-        ahead_bytes_(std::min(dim_ * int64_t{4}, kAheadBytes)) {}
-
-  HOTROW_PREFETCH_INLINE void Prefetch(int64_t i) const {
-    if (i < n_ && positions_[i] != kSkippedPosition) {
-      PrefetchToRead(rows_[positions_[i]], ahead_bytes_);
+// MaxChunk with the columns of a chunk in groups, each group compared at once.
+template <int kWidth, typename Hint>
+void MaxGroups(const PoolView& pool, Bag bag, int64_t column, const Hint& hint,
+               const BagOutput& to) {
+  constexpr int kGroups = kWidth / kLanes;
+  Best<Floats8, Ints8> best[kGroups];
+  for (int64_t i = bag.begin; i < bag.end; ++i) {
+    hint(i);
+    const ConstRowPointer row = pool.RowAt(i, column);
+    if (row == nullptr) continue;
+    for (int g = 0; g < kGroups; ++g) {
+      Floats8 value;
+      std::memcpy(&value, row + g * kLanes, sizeof(value));
+      best[g].Offer(value, static_cast<int32_t>(i));
     }
   }
-
-  // Sum of the bag's rows, each times its weight; returns the number of rows.
-  int64_t Sum(Bag bag, float* out) const {
-    int64_t counted = 0;
-    ForEachColumnChunk(dim_, [&](auto width, int64_t column) {
-      counted = weights_ == nullptr ? SumChunk<width, false>(bag, column, out + column)
-                                    : SumChunk<width, true>(bag, column, out + column);
-    });
-    return counted;
+  for (int g = 0; g < kGroups; ++g) {
+    std::memcpy(to.out + column + g * kLanes, &best[g].value, sizeof(Floats8));
+    std::memcpy(to.argmax + column + g * kLanes, &best[g].winner, sizeof(Ints8));
   }
+}
 
-  void Max(Bag bag, float* out, int32_t* argmax) const {
-    ForEachColumnChunk(dim_, [&](auto width, int64_t column) {
-      if constexpr (width == 1) {
-        MaxChunk<float, int32_t, 1>(bag, column, out + column, argmax + column);
-      } else {
-        MaxChunk<Floats8, Ints8, width / 8>(bag, column, out + column, argmax + column);
-      }
-    });
-  }
-
- private:
-  // The row of occurrence i from `column` on, or null where it is skipped. The walk over a bag's
-  // first columns requests whole rows ahead.
-  ConstRowPointer RowAt(int64_t i, int64_t column) const {
-    if (column == 0) Prefetch(i + kAhead);
-    return positions_[i] == kSkippedPosition ? nullptr : rows_[positions_[i]] + column;
-  }
-
-  template <int kWidth, bool kWeighted>
-  int64_t SumChunk(Bag bag, int64_t column, float* out) const {
-    float sum[kWidth] = {};
-    int64_t counted = 0;
-    for (int64_t i = bag.begin; i < bag.end; ++i) {
-      const ConstRowPointer row = RowAt(i, column);
-      if (row == nullptr) continue;
-      ++counted;
-      for (int c = 0; c < kWidth; ++c) {
-        sum[c] += kWeighted ? weights_[i] * row[c].value : row[c].value;
-      }
+void PoolMax(const RowsAhead& ahead, Bag bag, const BagOutput& to) {
+  ForEachHostChunk(ahead, [&](const auto& chunk, const auto& hint) {
+    constexpr int kWidth = std::decay_t<decltype(chunk)>::kWidth;
+    if constexpr (kWidth % kLanes == 0) {
+      MaxGroups<kWidth>(ahead.pool, bag, chunk.column, hint, to);
+    } else {
+      MaxChunk(ahead.pool, bag, chunk, hint, to.out, to.argmax);
     }
-    std::copy_n(sum, kWidth, out);
-    return counted;
-  }
+  });
+}
 
-  // The columns of a chunk in groups of `Float`s, each group compared at once.
-  template <typename Float, typename Int, int kGroups>
-  void MaxChunk(Bag bag, int64_t column, float* out, int32_t* argmax) const {
-    constexpr int kLanes = sizeof(Float) / sizeof(float);
-    Float best[kGroups] = {};
-    Int winner[kGroups];
-    for (Int& group : winner) group = Int{} - 1;
-    bool is_first = true;
-    for (int64_t i = bag.begin; i < bag.end; ++i) {
-      const ConstRowPointer row = RowAt(i, column);
-      if (row == nullptr) continue;
-      const Int occurrence = Int{} + static_cast<int32_t>(i);
-      for (int g = 0; g < kGroups; ++g) {
-        Float value;
-        std::memcpy(&value, row + g * kLanes, sizeof(value));
-        // Greater, or the first NaN.
-        const Int beats = (value > best[g]) | ((value != value) & (best[g] == best[g]));
-        best[g] = is_first ? value : (beats ? value : best[g]);
-        winner[g] = is_first ? occurrence : (beats ? occurrence : winner[g]);
-      }
-      is_first = false;
+void PoolRange(const PoolStage& stage, int64_t begin, int64_t end) {
+  const RowsAhead ahead(stage.pool);
+  const int64_t dim = stage.pool.dim;
+  ahead.Start(stage.pool.offsets[begin]);
+  for (int64_t b = begin; b < end; ++b) {
+    const Bag bag = stage.pool.BagAt(b);
+    if (stage.mode == PoolingMode::kMax) {
+      PoolMax(ahead, bag, {stage.out + b * dim, stage.argmax + b * dim});
+    } else {
+      PoolSum(ahead, bag, stage.mode, stage.out + b * dim);
     }
-    std::memcpy(out, best, sizeof(best));
-    std::memcpy(argmax, winner, sizeof(winner));
   }
-
-  const int32_t* positions_;
-  const float* weights_;
-  const ConstRowPointer* rows_;
-  int64_t dim_;
-  int64_t n_;
-  int64_t ahead_bytes_;
-};
+}
 
 }  // namespace
 
-void PoolForward(const BagsView& bags, const ConstRowsView& rows, float* out,
-                 std::span<int32_t> argmax) {
+void PoolForward(const HostSpace& space, const BagsView& bags, const ConstRowsView& rows,
+                 float* out, std::span<int32_t> argmax) {
   const auto bag_count = static_cast<int64_t>(bags.offsets.size()) - 1;
-  const int64_t dim = rows.dim;
   HOTROW_CHECK(bag_count >= 0);
   HOTROW_CHECK(bags.mode != PoolingMode::kMax ||
-               argmax.size() == static_cast<size_t>(bag_count * dim));
+               argmax.size() == static_cast<size_t>(bag_count * rows.dim));
   HOTROW_CHECK(bags.weights.empty() ||
                (bags.mode == PoolingMode::kSum && bags.weights.size() == bags.positions.size()));
-  const Pool pool(bags, rows);
-  for (int64_t i = 0; i < kAhead; ++i) pool.Prefetch(i);
-  for (int64_t b = 0; b < bag_count; ++b) {
-    const Bag bag{bags.offsets[static_cast<size_t>(b)], bags.offsets[static_cast<size_t>(b) + 1]};
-    float* bag_out = out + b * dim;
-    if (bags.mode == PoolingMode::kMax) {
-      pool.Max(bag, bag_out, argmax.data() + b * dim);
-      continue;
+  const PoolStage stage{bags.mode, PoolView::Of(bags, rows), out, argmax.data()};
+  space.ForRanges(bag_count, [&](const auto& tile, int64_t begin, int64_t end) {
+    if constexpr (std::decay_t<decltype(tile)>::kWidth == 1) {
+      PoolRange(stage, begin, end);
+    } else {
+      for (int64_t b = begin; b < end; ++b) stage(tile, b);
     }
-    const int64_t counted = pool.Sum(bag, bag_out);
-    if (bags.mode == PoolingMode::kMean && counted > 1) {
-      const auto divisor = static_cast<float>(counted);
-      for (int64_t c = 0; c < dim; ++c) bag_out[c] /= divisor;
-    }
-  }
+  });
+}
+
+void PoolForward(const BagsView& bags, const ConstRowsView& rows, float* out,
+                 std::span<int32_t> argmax) {
+  PoolForward(HostSpace(), bags, rows, out, argmax);
 }
 
 }  // namespace hotrow

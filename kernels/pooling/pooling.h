@@ -13,6 +13,7 @@
 
 #include "kernels/base/float_row.h"
 #include "kernels/base/position.h"
+#include "kernels/space/host_space.h"
 
 namespace hotrow {
 
@@ -28,7 +29,10 @@ struct BagsView {
 };
 
 // out (bags, dim). For kMax, argmax (bags, dim) gets the occurrence index in 0 .. n-1 that won each
-// column, -1 in an empty bag; pass an empty span for the other modes.
+// column, -1 in an empty bag; pass an empty span for the other modes. Like the functions below, on
+// the threads of a space or, without one, on the calling thread: the bits are the same.
+void PoolForward(const HostSpace& space, const BagsView& bags, const ConstRowsView& rows,
+                 float* out, std::span<int32_t> argmax);
 void PoolForward(const BagsView& bags, const ConstRowsView& rows, float* out,
                  std::span<int32_t> argmax);
 
@@ -44,10 +48,14 @@ struct PoolGradient {
 // row_gradients (unique_count, dim): sum over the occurrences of each row, by the order rule of
 // dedupe.h (request order, blocks of kSumBlock, then the blocks). Mean divides by the counted
 // positions of the bag.
+void PoolBackward(const HostSpace& space, const BagsView& bags, const PoolGradient& gradient,
+                  float* row_gradients);
 void PoolBackward(const BagsView& bags, const PoolGradient& gradient, float* row_gradients);
 
 // weight_gradients (n): dot product of each occurrence's row with its bag's gradient (32 strided
 // partial sums and a fixed tree); 0 at skipped positions. kSum only.
+void PoolBackwardWeights(const HostSpace& space, const BagsView& bags, const PoolGradient& gradient,
+                         const ConstRowsView& rows, float* weight_gradients);
 void PoolBackwardWeights(const BagsView& bags, const PoolGradient& gradient,
                          const ConstRowsView& rows, float* weight_gradients);
 

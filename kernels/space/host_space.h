@@ -57,7 +57,15 @@ struct HostSpace {
   // Calls range(tile, begin, end) for ranges that cover 0 .. n-1, one a thread.
   template <typename Range>
   void ForRanges(int64_t n, const Range& range) const {
-    WithTile([&](const auto& tile) { Split(n, tile, range); });
+    ForParts(n, [&](const auto& tile, int /*part*/, int64_t begin, int64_t end) {
+      range(tile, begin, end);
+    });
+  }
+
+  // The same as part(tile, p, begin, end) with the number 0 <= p < Threads(n) of the range.
+  template <typename Part>
+  void ForParts(int64_t n, const Part& part) const {
+    WithTile([&](const auto& tile) { Split(n, tile, part); });
   }
 
   // Calls stage(tile, i) for 0 <= i < n. On one thread in order.
@@ -79,13 +87,12 @@ struct HostSpace {
   }
 
  private:
-  template <typename SomeTile, typename Range>
-  void Split(int64_t n, const SomeTile& tile, const Range& range) const {
+  template <typename SomeTile, typename Part>
+  void Split(int64_t n, const SomeTile& tile, const Part& part) const {
     const int64_t threads = Threads(n);
-    if (threads == 1) return range(tile, int64_t{0}, n);
-    team->Run([&](int part) {
-      const int64_t begin = n * part / threads;
-      if (part < threads) range(tile, begin, n * (part + 1) / threads);
+    if (threads == 1) return part(tile, 0, int64_t{0}, n);
+    team->Run([&](int p) {
+      if (p < threads) part(tile, p, n * p / threads, n * (p + 1) / threads);
     });
   }
 

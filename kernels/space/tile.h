@@ -100,7 +100,18 @@ class HostTile {
     using Value = decltype(f(int64_t{}));
     Value partial[kSumLanes];
     if constexpr (W == 1) {
-      AddStrided(n, f, partial);
+      int64_t i = 0;
+      if (n >= kSumLanes) {
+        // The first addends set the partial sums: clearing them first costs half as much as a row
+        // of 64 (bench/kernel_bench.cc).
+        for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{} + f(j);
+        for (i = kSumLanes; i + kSumLanes <= n; i += kSumLanes) {
+          for (int j = 0; j < kSumLanes; ++j) partial[j] += f(i + j);
+        }
+      } else {
+        for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{};
+      }
+      for (int j = 0; i + j < n; ++j) partial[j] += f(i + j);
     } else {
       ForEach(kSumLanes, [&](int64_t j) {
         partial[j] = Value{};
@@ -120,22 +131,6 @@ class HostTile {
   }
 
  private:
-  template <typename F, typename Value>
-  HOTROW_HOST_DEVICE static void AddStrided(int64_t n, const F& f, Value* partial) {
-    int64_t i = 0;
-    if (n >= kSumLanes) {
-      // The first addends set the partial sums: clearing them first costs half as much as a row of
-      // 64 (bench/kernel_bench.cc).
-      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{} + f(j);
-      for (i = kSumLanes; i + kSumLanes <= n; i += kSumLanes) {
-        for (int j = 0; j < kSumLanes; ++j) partial[j] += f(i + j);
-      }
-    } else {
-      for (int j = 0; j < kSumLanes; ++j) partial[j] = Value{};
-    }
-    for (int j = 0; i + j < n; ++j) partial[j] += f(i + j);
-  }
-
   template <int kHalf, typename Value>
   HOTROW_HOST_DEVICE static void AddHalves(Value* partial) {
     for (int j = 0; j < kHalf; ++j) partial[j] += partial[j + kHalf];

@@ -80,20 +80,21 @@ inline Pooled PoolByContract(const Bags& bags, const RowsAt& rows) {
   return pooled;
 }
 
-inline Pooled RunForward(const Bags& bags, const ConstRowsView& rows) {
+inline Pooled RunForward(const Bags& bags, const ConstRowsView& rows,
+                         const HostSpace& space = HostSpace()) {
   const auto values = static_cast<size_t>(bags.count() * rows.dim);
   Pooled pooled{std::vector<float>(values, -77.0F), {}};
   if (bags.mode == PoolingMode::kMax) pooled.argmax.assign(values, -77);
-  PoolForward(bags.view(), rows, pooled.out.data(), pooled.argmax);
+  PoolForward(space, bags.view(), rows, pooled.out.data(), pooled.argmax);
   return pooled;
 }
 
 // Row gradients; `gradient` (bags, dim).
 inline std::vector<float> RunBackward(const Bags& bags, const std::vector<float>& gradient,
-                                      PoolGradient options) {
+                                      PoolGradient options, const HostSpace& space = HostSpace()) {
   options.out_gradient = gradient.data();
   std::vector<float> rows(static_cast<size_t>(options.unique_count * options.dim), -77.0F);
-  PoolBackward(bags.view(), options, rows.data());
+  PoolBackward(space, bags.view(), options, rows.data());
   return rows;
 }
 

@@ -27,6 +27,11 @@ class OptimizedRows {
     ApplyGradients(options_, {learning_rate, step}, layout_, records_, gradients);
   }
 
+  void Apply(const HostSpace& space, float learning_rate, const ConstRowsView& gradients,
+             uint64_t step) {
+    ApplyGradients(space, options_, {learning_rate, step}, {layout_, records_, gradients});
+  }
+
   // One gradient for a single row.
   void Apply(float learning_rate, const std::vector<float>& gradient, uint64_t step = 1) {
     const ConstRowPointer row = AsRow(static_cast<const void*>(gradient.data()));
