@@ -27,8 +27,9 @@
 #include "hotrow/v1/admin_service.pb.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/hashes.h"
-#include "server/shard/pull_executor.h"
+#include "server/shard/pull_work.h"
 #include "server/shard/push_executor.h"
+#include "server/shard/push_work.h"
 #include "server/shard/shard.h"
 #include "server/shard/shard_state.h"
 
@@ -248,14 +249,21 @@ class Bench {
 
   void MeasureExecutors() {
     ShardState state(options_, 1);
-    PullExecutor pulls(state);
-    PushExecutor pushes(state);
-    const auto table_id = state.tables.Create(Creation(setting_))->table().table_id();
+    StrandState strand(state, 0);
+    PullWork pulls(state);
+    PushWork pushes(state);
+    PushExecutor executor(strand);
+    const auto plan = state.tables.PlanCreation(Creation(setting_));
+    if (!strand.tables.Create(plan->entry->id, plan->entry->options).ok()) std::abort();
+    state.tables.Publish(plan->entry);
+    const uint32_t table_id = plan->entry->id;
     std::vector<uint64_t> ended;
     const auto now = Clock::now();
     if (!state.sessions.Open(Session(), now, &ended).ok()) std::abort();
     const auto send = [&](const wire::PushRequest& request) {
-      for (const auto& result : pushes.Run(request, now).results) {
+      pushes.Prepare(request);
+      pushes.Run(executor, 0, now);
+      for (const auto& result : pushes.Finish().results) {
         if (result.outcome != wire::Outcome::kApplied || result.duplicate) std::abort();
       }
     };
@@ -270,7 +278,9 @@ class Bench {
       single.push_back(OneMessageASubPush(whole.back()));
     }
     Print("pull", Measure(setting_, [&](int m) {
-            if (!pulls.Run(asked[m]).message.error.ok()) std::abort();
+            if (!pulls.Prepare(asked[m]).ok()) std::abort();
+            pulls.Run(strand, 0);
+            if (!pulls.Finish().message.error.ok()) std::abort();
             return setting_.batch;
           }));
     Print("Adagrad push, one message", Measure(setting_, [&](int m) {

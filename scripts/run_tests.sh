@@ -13,7 +13,7 @@ mkdir -p "$reports"
 export HOTROW_SERVER=$tree/bin/hotrow-server HOTROWCTL=$tree/bin/hotrowctl
 export ASAN_OPTIONS=${ASAN_OPTIONS:-abort_on_error=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:suppressions=$root/scripts/tsan.supp}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:suppressions=$root/scripts/tsan.supp}
 
 [ "$preset" = asan ] && limit_seconds=3600 || limit_seconds=1800
 limit_seconds=${HOTROW_TEST_SECONDS:-$limit_seconds}

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "hotrow/v1/admin_service.pb.h"
 #include "hotrow/v1/shard_map.pb.h"
 #include "proto/wire/shard_map.h"
@@ -44,6 +45,9 @@ int Fail(int exit_code, const absl::Status& status) {
   std::fprintf(stderr, "hotrow-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
 }
+
+// Debian's Abseil looks for deadlocks at every lock, which gRPC takes several of a message.
+void TuneLocks() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 // The default takes every reply of 128 KiB or more from the system and gives it back, a page fault
 // per 4 KiB; 32 MiB is the highest threshold that the allocator accepts.
@@ -114,7 +118,8 @@ absl::Status CreateShard(Server& server) {
                      .max_queued_requests = config.max_queued_requests,
                      .max_queued_bytes = config.max_queued_bytes,
                      .max_sessions = config.max_sessions,
-                     .session_idle = config.session_idle});
+                     .session_idle = config.session_idle,
+                     .strands = config.strands});
   if (!shard.ok()) return shard.status();
   server.shard = *std::move(shard);
   return absl::OkStatus();
@@ -187,6 +192,7 @@ int Run(int argc, char** argv, char** environment) {
     return kSuccess;
   }
   TuneAllocator();
+  TuneLocks();
   signal(SIGPIPE, SIG_IGN);
   // Blocked before any thread exists, so that only the wait below takes them.
   const sigset_t signals = StopSignals();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
+#include "client/src/grpc_process.h"
 #include "client/src/pull_operation.h"
 #include "client/src/push_operation.h"
 #include "client/src/schema.h"
@@ -62,6 +63,7 @@ ClientCore::~ClientCore() { (void)Close(); }
 
 absl::StatusOr<std::shared_ptr<ClientCore>> ClientCore::Connect(ConnectOptions options) {
   absl::Status status = client::ValidateOptions(options);
+  if (status.ok()) status = client::EnterGrpc();
   if (!status.ok()) return status;
   const TimePoint deadline = client::DeadlineIn(options.timeout);
   absl::StatusOr<client::Cluster> cluster = client::FetchShardMap(options, deadline);

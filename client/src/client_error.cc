@@ -75,10 +75,10 @@ absl::Status InvalidInput(const std::string& table, std::string message, std::st
 absl::Status ForkedError() {
   return ClientOnlyError(
       ErrorKind::kForkedProcess,
-      absl::StrCat(
-          "this client was connected before fork() and cannot be used in the child process ",
-          getpid()),
-      "Connect anew in the child, or start worker processes with spawn instead of fork.");
+      absl::StrCat("gRPC was in use before fork() and cannot be used in the child process ",
+                   getpid()),
+      "Start worker processes with spawn or forkserver instead of fork (DataLoader: "
+      "multiprocessing_context='spawn'), or connect only in the children.");
 }
 
 absl::Status ClosedError() {

@@ -17,6 +17,12 @@ namespace {
 // A shard that does not even say who it is within this time is asked again.
 constexpr milliseconds kAttemptTimeout{5000};
 
+// A connection that a middlebox has dropped without a word is noticed after both: then it is made
+// anew, and what is pending goes out again. A shard that does nothing for that long is met the same
+// way. The server allows a ping every 5 s.
+constexpr int kKeepaliveMs = 10'000;
+constexpr int kKeepaliveTimeoutMs = 10'000;
+
 bool IsPermanent(const absl::Status& status) {
   const wire::ErrorKind kind = wire::FromStatus(status).kind;
   return !IsTransient(kind) && kind != wire::ErrorKind::kInternal;
@@ -41,6 +47,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as keepalive wants
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the numbers of pushes are the retry
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }

@@ -11,6 +11,7 @@
 namespace hotrow {
 namespace {
 
+constexpr int kMaxDefaultStrands = 16;
 constexpr int kMaxDefaultLoops = 8;
 constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
 // A message of 4 MiB is held twice while it is assembled.
@@ -148,8 +149,9 @@ absl::Status ApplySettings(const std::vector<Setting>& settings, ServerConfig& c
 
 absl::Status FinishConfig(ServerConfig& config) {
   if (config.hot_budget_bytes == 0) config.hot_budget_bytes = UsableMemoryBytes("") / 2;
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  if (config.strands == 0) config.strands = std::clamp(processors / 2, 1, kMaxDefaultStrands);
   if (config.event_loops == 0) {
-    const int processors = static_cast<int>(std::thread::hardware_concurrency());
     config.event_loops = std::clamp(processors / 2, 1, kMaxDefaultLoops);
   }
   if (absl::Status status = CheckExposure("listen", config.listen, config); !status.ok()) {

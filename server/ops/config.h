@@ -36,6 +36,7 @@ struct ServerConfig {
   std::string log_format = "auto";  // auto: text on a terminal, else json
   std::string ready_file;
   bool insecure = false;
+  int strands = 0;                              // 0: half of the processors, 1 .. 16
   int event_loops = 0;                          // 0: half of the processors, 1 .. 8
   int64_t rpc_memory_bytes = int64_t{1} << 30;  // of gRPC; streams hold half as much beside
   int64_t max_queued_requests = 1024;

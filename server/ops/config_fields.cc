@@ -191,6 +191,8 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
   fields.push_back(
       TextField("ready_file", "gets the chosen addresses as JSON once serving", &C::ready_file));
   fields.push_back(InsecureField());
+  fields.push_back(NumberField("strands", "threads that write rows; 0: chosen by the machine",
+                               &C::strands, 0, 1024));
   fields.push_back(NumberField("rpc.event_loops",
                                "threads of the network; 0: chosen by the machine", &C::event_loops,
                                0, 64));

@@ -1,5 +1,6 @@
 #include "server/rpc/rpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -37,6 +38,9 @@ void EnablePlugins() {
     grpc::health::v1::HealthCheckRequest::descriptor();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Never given back: the end of the last server would wait up to 10 s for a poller of gRPC's
+    // own.
+    grpc_init();
     return true;
   }();
   static_cast<void>(enabled);

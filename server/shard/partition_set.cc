@@ -7,13 +7,11 @@ const PushWindow* Partition::FindWindow(uint64_t session) const {
   return found == windows_.end() ? nullptr : &found->second;
 }
 
-PartitionSet::PartitionSet(const wire::ShardMap& map, uint32_t shard)
-    : partition_bits_(map.partition_bits()),
-      owned_(map.partitions(), 0),
-      partitions_(map.partitions()) {
+PartitionSet::PartitionSet(const StrandMap& map, int strand) : partitions_(map.partitions()) {
+  kept_answers_.full_bytes /= map.strands();
+  kept_answers_.max_bytes /= map.strands();
   for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
-    if (map.owner(partition) != shard) continue;
-    owned_[partition] = 1;
+    if (map.Of(partition) != strand) continue;
     partitions_[partition] = std::make_unique<Partition>(kept_answers_);
   }
 }

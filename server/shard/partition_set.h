@@ -1,8 +1,7 @@
-// The partitions that a shard owns: their LSNs and, per session, their push windows.
+// The partitions that a strand writes: their LSNs and, per session, their push windows.
 //
-// Thread safety: Owns and OwnsAll are constant and may be called from any thread; the rest is
-// strand only. Bounds: one window for each (open session, owned partition) that has consumed a
-// number; what all of them hold is bounded by KeptAnswers.
+// Thread safety: strand only. Bounds: one window for each (open session, owned partition) that has
+// consumed a number; what all of them hold is bounded by KeptAnswers.
 
 #pragma once
 
@@ -11,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proto/wire/shard_map.h"
 #include "server/shard/push_window.h"
+#include "server/shard/strand_map.h"
 
 namespace hotrow {
 
@@ -39,23 +38,20 @@ class Partition {
 
 class PartitionSet {
  public:
-  PartitionSet(const wire::ShardMap& map, uint32_t shard);
+  // What all windows of a shard may hold is shared out evenly over its strands.
+  PartitionSet(const StrandMap& map, int strand);
 
-  bool Owns(uint32_t partition) const { return owned_[partition] != 0; }
-  // nullptr if this shard does not own it.
+  // nullptr if this strand does not write it.
   Partition* Find(uint32_t partition) { return partitions_[partition].get(); }
   // Ends a session's numbered streams.
   void Forget(uint64_t session);
   const KeptAnswers& kept_answers() const { return kept_answers_; }
 
   uint32_t count() const { return static_cast<uint32_t>(partitions_.size()); }
-  int partition_bits() const { return partition_bits_; }
 
  private:
   KeptAnswers kept_answers_;
-  const int partition_bits_;
-  std::vector<uint8_t> owned_;                          // (P) 0 or 1
-  std::vector<std::unique_ptr<Partition>> partitions_;  // (P) null: not owned
+  std::vector<std::unique_ptr<Partition>> partitions_;  // (P) null: not this strand's
 };
 
 }  // namespace hotrow

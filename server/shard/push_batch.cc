@@ -93,15 +93,15 @@ wire::ErrorInfo PushBatch::GatherTable(const wire::SubPush& sub_push,
 wire::ErrorInfo PushBatch::CheckRows(const wire::SubPush& sub_push, Table& table, RowBatch& rows,
                                      const RowBatch::Part& part) const {
   const TableOptions& options = table.options();
-  if (!table.KeysInRange(rows.keys(part))) return KeyOutOfRange(options);
+  if (!options.KeysInRange(rows.keys(part))) return KeyOutOfRange(options);
   if (!AllIn(rows.keys(part), sub_push.partition, options.table_salt,
-             state_.partitions.partition_bits())) {
+             state_.shard.strand_map.partition_bits())) {
     return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
                    fmt::format("a key does not belong to partition {}", sub_push.partition));
   }
   if (sub_push.operation == wire::Operation::kPush && !table.GradientsInBound(rows.rows(part))) {
     ++table.counters().gradients_refused;
-    state_.counters.gradients_refused.Add();
+    state_.shard.counters.gradients_refused.Add();
     return Refusal(
         wire::ErrorKind::kInvalidArgument, options.name,
         fmt::format("a gradient is not finite or above the bound of {}", options.gradient_bound));

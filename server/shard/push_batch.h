@@ -26,7 +26,7 @@ namespace hotrow {
 
 class PushBatch {
  public:
-  explicit PushBatch(ShardState& state) : state_(state) {}
+  explicit PushBatch(StrandState& state) : state_(state) {}
 
   // Checks the tables, keys and values of a sub-push (`part` is its share of the payload) and adds
   // its rows. Nothing is changed but this batch. All sub-pushes have one operation.
@@ -67,7 +67,7 @@ class PushBatch {
   size_t WorkOf(uint32_t id, Table* table);
   void Undo(size_t first_piece);
 
-  ShardState& state_;
+  StrandState& state_;
   wire::Operation operation_ = wire::Operation::kPush;
   int64_t rows_ = 0;
   std::vector<Gathered> sub_pushes_;

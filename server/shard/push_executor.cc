@@ -23,28 +23,21 @@ wire::ErrorInfo Error(wire::ErrorKind kind, std::string message) {
 
 }  // namespace
 
-wire::PushResponse PushExecutor::Run(const wire::PushRequest& request,
-                                     std::chrono::steady_clock::time_point now) {
-  wire::PushResponse response;
-  response.request_id = request.request_id;
-  response.error = state_.sessions.Use(request.session, now);
-  if (!response.error.ok()) return response;
-  response.results.resize(request.sub_pushes.size());
-  size_t offset = 0;
-  for (size_t i = 0; i < request.sub_pushes.size(); ++i) {
-    const wire::SubPush& sub_push = request.sub_pushes[i];
-    wire::SubPushResult& result = response.results[i];
-    result.partition = sub_push.partition;
-    result.sequence = sub_push.sequence;
-    Handle(request, sub_push, offset, &result);
-    offset += sub_push.payload_bytes();
+wire::ErrorInfo PushExecutor::Run(const wire::PushRequest& request, std::span<const PushItem> items,
+                                  std::chrono::steady_clock::time_point now) {
+  if (auto error = state_.shard.sessions.Use(request.session, now); !error.ok()) return error;
+  for (const PushItem& item : items) {
+    item.result->partition = item.sub_push->partition;
+    item.result->sequence = item.sub_push->sequence;
+    Handle(request, item);
   }
   Flush();
-  return response;
+  return {};
 }
 
-void PushExecutor::Handle(const wire::PushRequest& request, const wire::SubPush& sub_push,
-                          size_t offset, wire::SubPushResult* result) {
+void PushExecutor::Handle(const wire::PushRequest& request, const PushItem& item) {
+  const wire::SubPush& sub_push = *item.sub_push;
+  wire::SubPushResult* const result = item.result;
   if (sub_push.partition >= state_.partitions.count()) {
     return Refuse(Error(wire::ErrorKind::kInvalidArgument,
                         fmt::format("there is no partition {}", sub_push.partition)),
@@ -53,9 +46,9 @@ void PushExecutor::Handle(const wire::PushRequest& request, const wire::SubPush&
   if (auto error = CheckOwner(request, sub_push); !error.ok()) {
     return Retry(std::move(error), result);
   }
-  const wire::Payload part = request.payload.Part(offset, sub_push.payload_bytes());
+  const wire::Payload part = request.payload.Part(item.offset, sub_push.payload_bytes());
   if (wire::ContentHash(sub_push, part) != sub_push.content_hash) {
-    state_.counters.damaged_sub_pushes.Add();
+    counters_.damaged_sub_pushes.Add();
     return Retry(Error(wire::ErrorKind::kDataLoss,
                        fmt::format("the content hash of sub-push {} of partition {} does not match "
                                    "its bytes: damaged on the way",
@@ -69,9 +62,10 @@ void PushExecutor::Handle(const wire::PushRequest& request, const wire::SubPush&
 
 wire::ErrorInfo PushExecutor::CheckOwner(const wire::PushRequest& request,
                                          const wire::SubPush& sub_push) {
-  if (!state_.SameMap(request.timeline, request.map_version)) return StaleMap(state_.options.map);
-  if (!state_.partitions.Owns(sub_push.partition)) return NotOwned("");
-  if (sub_push.owner_epoch != 0 && sub_push.owner_epoch != state_.server_start_id) {
+  const ShardState& shard = state_.shard;
+  if (!shard.SameMap(request.timeline, request.map_version)) return StaleMap(shard.options.map);
+  if (state_.partitions.Find(sub_push.partition) == nullptr) return NotOwned("");
+  if (sub_push.owner_epoch != 0 && sub_push.owner_epoch != shard.server_start_id) {
     return Error(wire::ErrorKind::kStaleMap,
                  "the sub-push is meant for another life of this shard");
   }
@@ -105,13 +99,13 @@ void PushExecutor::AnswerConsumed(const wire::SubPush& sub_push, const PushWindo
   const bool conflict = kept && sub_push.operation != wire::Operation::kSkip &&
                         window.content_hash(sub_push.sequence) != sub_push.content_hash;
   if (conflict) {
-    state_.counters.content_conflicts.Add();
+    counters_.content_conflicts.Add();
     return Refuse(Error(wire::ErrorKind::kInvalidArgument,
                         fmt::format("sequence {} of partition {} was used for other bytes",
                                     sub_push.sequence, sub_push.partition)),
                   result);
   }
-  state_.counters.sub_pushes_duplicate.Add();
+  counters_.sub_pushes_duplicate.Add();
   if (kept) {
     *result = window.Answer(sub_push.sequence);
   } else {
@@ -148,19 +142,19 @@ void PushExecutor::Flush() {
     pending.window->Consume(pending.sub_push->content_hash, *pending.result);
     pending_partitions_[pending.sub_push->partition] = 0;
   }
-  state_.counters.sub_pushes_applied.Add(pending_.size());
+  counters_.sub_pushes_applied.Add(pending_.size());
   pending_.clear();
   batch_.Clear();
 }
 
 void PushExecutor::Retry(wire::ErrorInfo error, wire::SubPushResult* result) {
-  state_.counters.sub_pushes_retried.Add();
+  counters_.sub_pushes_retried.Add();
   result->outcome = wire::Outcome::kRetry;
   result->error = std::move(error);
 }
 
 void PushExecutor::Refuse(wire::ErrorInfo error, wire::SubPushResult* result) {
-  state_.counters.sub_pushes_refused.Add();
+  counters_.sub_pushes_refused.Add();
   result->outcome = wire::Outcome::kRefused;
   result->error = std::move(error);
 }

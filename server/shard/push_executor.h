@@ -1,4 +1,5 @@
-// PushExecutor: decides what becomes of each sub-push of a message, in their order.
+// PushExecutor: decides what becomes of each sub-push of a message that its strand owns, in their
+// order.
 //
 //   check                                   when it fails                        number
 //   session open, not fenced                whole message: kSessionLost          stays open
@@ -25,6 +26,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <vector>
 
 #include "proto/wire/batch_codec.h"
@@ -33,13 +35,24 @@
 
 namespace hotrow {
 
+// A sub-push of a message and where its answer goes.
+struct PushItem {
+  const wire::SubPush* sub_push = nullptr;
+  wire::SubPushResult* result = nullptr;
+  size_t offset = 0;  // of its part in the payload
+};
+
 class PushExecutor {
  public:
-  explicit PushExecutor(ShardState& state)
-      : state_(state), batch_(state), pending_partitions_(state.partitions.count(), 0) {}
+  explicit PushExecutor(StrandState& state)
+      : state_(state),
+        counters_(state.shard.counters),
+        batch_(state),
+        pending_partitions_(state.partitions.count(), 0) {}
 
-  wire::PushResponse Run(const wire::PushRequest& request,
-                         std::chrono::steady_clock::time_point now);
+  // Answers the items, or returns why none of them is.
+  wire::ErrorInfo Run(const wire::PushRequest& request, std::span<const PushItem> items,
+                      std::chrono::steady_clock::time_point now);
 
  private:
   // A sub-push whose rows wait in batch_.
@@ -49,8 +62,7 @@ class PushExecutor {
     wire::SubPushResult* result = nullptr;
   };
 
-  void Handle(const wire::PushRequest& request, const wire::SubPush& sub_push, size_t offset,
-              wire::SubPushResult* result);
+  void Handle(const wire::PushRequest& request, const PushItem& item);
   wire::ErrorInfo CheckOwner(const wire::PushRequest& request, const wire::SubPush& sub_push);
   void HandleNumbered(uint64_t session, const wire::SubPush& sub_push, const wire::Payload& part,
                       wire::SubPushResult* result);
@@ -62,7 +74,8 @@ class PushExecutor {
   void Retry(wire::ErrorInfo error, wire::SubPushResult* result);
   void Refuse(wire::ErrorInfo error, wire::SubPushResult* result);
 
-  ShardState& state_;
+  StrandState& state_;
+  ShardCounters& counters_;
   PushBatch batch_;
   std::vector<Pending> pending_;             // as many as batch_ holds, in its order
   std::vector<uint8_t> pending_partitions_;  // (P) 1: batch_ holds a sub-push of the partition

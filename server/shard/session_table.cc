@@ -69,6 +69,7 @@ std::string NameOf(const v1::OpenSessionRequest& request) {
 absl::Status SessionTable::Open(const v1::OpenSessionRequest& request, TimePoint now,
                                 std::vector<uint64_t>* ended) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return status;
+  MutexLock lock(mutex_);
   const auto open = sessions_.find(request.session());
   if (open == sessions_.end()) {
     ExpireIdle(now, ended);
@@ -122,7 +123,7 @@ void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>
 }
 
 absl::Status SessionTable::MakeRoom(TimePoint now, std::vector<uint64_t>* ended) {
-  if (size() < limits_.max_sessions) return absl::OkStatus();
+  if (static_cast<int64_t>(sessions_.size()) < limits_.max_sessions) return absl::OkStatus();
   const auto idlest = std::min_element(
       sessions_.begin(), sessions_.end(),
       [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
@@ -139,6 +140,7 @@ absl::Status SessionTable::MakeRoom(TimePoint now, std::vector<uint64_t>* ended)
 }
 
 absl::Status SessionTable::Close(uint64_t session) {
+  MutexLock lock(mutex_);
   if (sessions_.contains(session)) {
     Finish(session, End::kClosed);
     return absl::OkStatus();
@@ -148,7 +150,18 @@ absl::Status SessionTable::Close(uint64_t session) {
   return wire::ToStatus(Lost(session));
 }
 
+int64_t SessionTable::size() const {
+  MutexLock lock(mutex_);
+  return static_cast<int64_t>(sessions_.size());
+}
+
+uint64_t SessionTable::expired() const {
+  MutexLock lock(mutex_);
+  return expired_;
+}
+
 wire::ErrorInfo SessionTable::Use(uint64_t session, TimePoint now) {
+  MutexLock lock(mutex_);
   const auto open = sessions_.find(session);
   if (open == sessions_.end()) return Lost(session);
   open->second.last_used = now;

@@ -3,12 +3,13 @@
 // A client is known by its uid; each life of it by (uid, restart_count), from which the session id
 // follows. A higher restart count fences the older session: its late pushes are refused.
 //
-// Thread safety: strand only. Bounds: `max_sessions` open sessions. A session that opened and
-// pushed nothing for `idle_limit` is ended when another one opens. When all places are taken, the
-// one that has been idle longest is ended if it was idle for kIdleLimit; else the new one is
-// refused. Ended session ids are remembered, the last kRememberedEnds of them, so that a late
-// OpenSession or push cannot revive one with empty windows.
-// Errors: kSessionLost for whoever is not, or no longer, let in.
+// Thread safety: every method, from any thread; one short lock a message, none a row. A session
+// that was ended is refused by whatever calls Use afterwards. Bounds: `max_sessions` open sessions.
+// A session that opened and pushed nothing for `idle_limit` is ended when another one opens. When
+// all places are taken, the one that has been idle longest is ended if it was idle for kIdleLimit;
+// else the new one is refused. Ended session ids are remembered, the last kRememberedEnds of them,
+// so that a late OpenSession or push cannot revive one with empty windows. Errors: kSessionLost for
+// whoever is not, or no longer, let in.
 
 #pragma once
 
@@ -20,6 +21,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "kernels/base/mutex.h"
 #include "proto/wire/batch_codec.h"
 
 namespace hotrow::v1 {
@@ -51,8 +53,8 @@ class SessionTable {
   // Success, and noted as used, if the session is open.
   wire::ErrorInfo Use(uint64_t session, TimePoint now);
 
-  int64_t size() const { return static_cast<int64_t>(sessions_.size()); }
-  uint64_t expired() const { return expired_; }  // since the process started
+  int64_t size() const;
+  uint64_t expired() const;  // since the process started
 
  private:
   enum class End : uint8_t { kClosed, kFenced, kExpired };
@@ -64,19 +66,22 @@ class SessionTable {
   };
 
   absl::Status Admit(const v1::OpenSessionRequest& request, TimePoint now,
-                     std::vector<uint64_t>* ended);
-  void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended);
-  void Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended);
-  absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended);
-  void Finish(uint64_t session, End end);
-  wire::ErrorInfo Lost(uint64_t session) const;
+                     std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
+  void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
+  void Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended)
+      HOTROW_REQUIRES(mutex_);
+  absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
+  void Finish(uint64_t session, End end) HOTROW_REQUIRES(mutex_);
+  wire::ErrorInfo Lost(uint64_t session) const HOTROW_REQUIRES(mutex_);
 
   const Limits limits_;
-  uint64_t expired_ = 0;
-  absl::flat_hash_map<uint64_t, Session> sessions_;
-  absl::flat_hash_map<std::string, uint64_t> by_client_;  // client_uid -> its open session
-  absl::flat_hash_map<uint64_t, End> ends_;
-  std::deque<uint64_t> end_order_;  // keys of ends_, oldest first
+  mutable Mutex mutex_;
+  uint64_t expired_ HOTROW_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<uint64_t, Session> sessions_ HOTROW_GUARDED_BY(mutex_);
+  // client_uid -> its open session
+  absl::flat_hash_map<std::string, uint64_t> by_client_ HOTROW_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, End> ends_ HOTROW_GUARDED_BY(mutex_);
+  std::deque<uint64_t> end_order_ HOTROW_GUARDED_BY(mutex_);  // keys of ends_, oldest first
 };
 
 }  // namespace hotrow

@@ -33,55 +33,131 @@ int64_t BytesOf(const wire::PushRequest& request) {
   return static_cast<int64_t>(bytes);
 }
 
-wire::ErrorInfo NotAdmitted(Strand::Admission admission, ShardCounters& counters) {
-  if (admission == Strand::Admission::kClosed) return Draining();
-  counters.overload_refusals.Add();
-  return QueueFull();
-}
+// What a scan needs of its shard: used in tasks of admitted requests only, while the shard lives.
+struct ScanPlace {
+  std::shared_ptr<RequestGate> gate;
+  std::vector<std::unique_ptr<StrandUnit>>* strands = nullptr;
+  uint32_t shard = 0;
+
+  absl::Status Signed(wire::ErrorInfo error) const {
+    error.shard = static_cast<int32_t>(shard);
+    return wire::ToStatus(error);
+  }
+};
 
 // A scan in the hands of the rpc layer.
 class ShardScanCursor : public ScanCursor {
  public:
-  ShardScanCursor(std::shared_ptr<TableScan> scan, std::shared_ptr<Strand> strand,
-                  ShardState* state)
-      : scan_(std::move(scan)),
-        strand_(std::move(strand)),
-        state_(state),
-        shard_(static_cast<int32_t>(state->options.shard)) {}
+  using Done = absl::AnyInvocable<void(absl::StatusOr<ScanReply>)>;
 
-  void Next(absl::AnyInvocable<void(absl::StatusOr<ScanReply>)> done) override {
-    // Once the strand refuses, state_ may be gone: it is used in tasks of the strand only.
-    if (const auto admission = strand_->Reserve(0); admission != Strand::Admission::kAdmitted) {
-      wire::ErrorInfo error = admission == Strand::Admission::kClosed ? Draining() : QueueFull();
-      error.shard = shard_;
-      return done(wire::ToStatus(error));
+  ShardScanCursor(std::shared_ptr<TableScan> scan, ScanPlace place)
+      : scan_(std::move(scan)), place_(std::move(place)) {}
+
+  void Next(Done done) override {
+    // Once the gate refuses, the shard may be gone.
+    const auto admission = place_.gate->Reserve(0);
+    if (admission != RequestGate::Admission::kAdmitted) {
+      const bool closed = admission == RequestGate::Admission::kClosed;
+      return done(place_.Signed(closed ? Draining() : QueueFull()));
     }
-    strand_->Post([scan = scan_, state = state_,
-                   done = std::move(done)]() mutable { done(NextOf(*scan, *state)); },
-                  0);
+    ReadOn(scan_, place_, std::move(done));
   }
 
  private:
-  static absl::StatusOr<ScanReply> NextOf(TableScan& scan, ShardState& state) {
-    Table* table = state.tables.Find(scan.table_id());
-    wire::ErrorInfo error;
-    if (table == nullptr) error = NoSuchTable(scan.table_id());
-    if (scan.expired()) error = ScanExpired();
-    if (!error.ok()) {
-      error.shard = static_cast<int32_t>(state.options.shard);
-      return wire::ToStatus(error);
-    }
-    scan.last_used = Clock::now();
-    return scan.Next(*table);
+  // Goes from strand to strand until one has rows.
+  static void ReadOn(std::shared_ptr<TableScan> scan, const ScanPlace& place, Done done) {
+    const auto index = std::min<size_t>(scan->strand(), place.strands->size() - 1);
+    StrandUnit& unit = *(*place.strands)[index];
+    unit.strand.Post(
+        [scan = std::move(scan), place, &unit, done = std::move(done)]() mutable {
+          absl::StatusOr<ScanReply> reply = NextOf(*scan, place, unit);
+          if (reply.ok() && reply->message.row_count == 0 && !scan->AtEnd()) {
+            return ReadOn(std::move(scan), place, std::move(done));
+          }
+          done(std::move(reply));
+          done = nullptr;
+          place.gate->Release(0);
+        },
+        Strand::Where::kOwnThread);
+  }
+
+  static absl::StatusOr<ScanReply> NextOf(TableScan& scan, const ScanPlace& place,
+                                          StrandUnit& unit) {
+    Table* table = unit.state.tables.Find(scan.table_id());
+    if (table == nullptr) return place.Signed(NoSuchTable(scan.table_id()));
+    if (scan.expired()) return place.Signed(ScanExpired());
+    return scan.Next(*table, Clock::now());
   }
 
   const std::shared_ptr<TableScan> scan_;  // shared with the task that reads the next batch
-  const std::shared_ptr<Strand> strand_;
-  ShardState* const state_;
-  const int32_t shard_;
+  const ScanPlace place_;
 };
 
+using ScanStarted = absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)>;
+
+// Collects the keys of one strand after the other, from strand `index` on.
+void CollectKeys(std::shared_ptr<TableScan> scan, ScanPlace place, size_t index, ScanStarted done) {
+  StrandUnit& unit = *(*place.strands)[index];
+  unit.strand.Post(
+      [scan = std::move(scan), place = std::move(place), index, &unit,
+       done = std::move(done)]() mutable {
+        Table* table = unit.state.tables.Find(scan->table_id());
+        absl::Status status = table == nullptr ? wire::ToStatus(NoSuchTable(scan->table_id()))
+                                               : scan->AddKeys(*table);
+        if (status.ok() && index + 1 < place.strands->size()) {
+          return CollectKeys(std::move(scan), std::move(place), index + 1, std::move(done));
+        }
+        const std::shared_ptr<RequestGate> gate = place.gate;
+        if (status.ok()) {
+          done(std::make_unique<ShardScanCursor>(std::move(scan), std::move(place)));
+        } else {
+          done(place.Signed(wire::FromStatus(status)));
+        }
+        done = nullptr;
+        gate->Release(0);
+      },
+      Strand::Where::kOwnThread);
+}
+
+// A request whose work is shorter than the hand-over to a strand's thread and back.
+constexpr int64_t kShortBytes = 64 << 10;
+
+Strand::Where WhereFor(int64_t bytes) {
+  return bytes <= kShortBytes ? Strand::Where::kHereIfIdle : Strand::Where::kOwnThread;
+}
+
+// Starts a request on every strand that it concerns. Only the last may run on this thread: a strand
+// must not wait for another one's work.
+template <typename Work, typename Task>
+void PostParts(std::vector<std::unique_ptr<StrandUnit>>& strands, const Work& work,
+               Strand::Where where, Task task) {
+  int left = work.strands();
+  for (size_t i = 0; i < strands.size(); ++i) {
+    if (!work.Concerns(static_cast<int>(i))) continue;
+    const bool last = --left == 0;
+    strands[i]->strand.Post([task, unit = strands[i].get(),
+                             index = static_cast<int>(i)]() mutable { task(*unit, index); },
+                            last ? where : Strand::Where::kOwnThread);
+    if (last) return;
+  }
+}
+
 }  // namespace
+
+Shard::Impl::Impl(const ShardOptions& options, uint64_t start_id)
+    : state(options, start_id),
+      gate(std::make_shared<RequestGate>(
+          RequestGate::Limits{options.max_queued_requests, options.max_queued_bytes})) {
+  for (int i = 0; i < state.strand_map.strands(); ++i) {
+    strands.push_back(std::make_unique<StrandUnit>(state, i));
+  }
+}
+
+Shard::Impl::~Impl() {
+  gate->Close();
+  gate->WaitUntilIdle(Clock::time_point::max());
+  for (const auto& unit : strands) unit->strand.Stop();
+}
 
 wire::ErrorInfo Shard::Impl::Signed(wire::ErrorInfo error) const {
   if (!error.ok()) error.shard = static_cast<int32_t>(state.options.shard);
@@ -90,6 +166,18 @@ wire::ErrorInfo Shard::Impl::Signed(wire::ErrorInfo error) const {
 
 absl::Status Shard::Impl::Signed(const absl::Status& status) const {
   return status.ok() ? status : wire::ToStatus(Signed(wire::FromStatus(status)));
+}
+
+void Shard::Impl::CountFailure(const wire::ErrorInfo& error) {
+  if (error.ok()) return;
+  state.counters.requests_failed.Add();
+  if (error.kind == wire::ErrorKind::kDeadlineExceeded) state.counters.deadlines_passed.Add();
+}
+
+wire::ErrorInfo Shard::Impl::NotAdmitted(RequestGate::Admission admission) {
+  if (admission == RequestGate::Admission::kClosed) return Signed(Draining());
+  state.counters.overload_refusals.Add();
+  return Signed(QueueFull());
 }
 
 Shard::Shard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -102,6 +190,7 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(ShardOptions options) {
   if (options.max_queued_requests <= 0) wrong = "max_queued_requests must be positive";
   if (options.max_queued_bytes <= 0) wrong = "max_queued_bytes must be positive";
   if (options.session_idle.count() <= 0) wrong = "session_idle must be positive";
+  if (options.strands <= 0) wrong = "strands must be positive";
   if (options.max_sessions <= 0) wrong = "max_sessions must be positive";
   if (wrong != nullptr) return wire::MakeError(wire::ErrorKind::kInvalidArgument, wrong);
   return std::unique_ptr<Shard>(new Shard(std::make_unique<Impl>(options, RandomStartId())));
@@ -112,28 +201,39 @@ void Shard::Pull(wire::PullRequest request, Deadline deadline,
   Impl& impl = *impl_;
   impl.state.counters.pull_requests.Add();
   const int64_t bytes = BytesOf(request);
-  const auto refuse = [&impl](uint64_t request_id, wire::ErrorInfo error) {
-    impl.state.counters.requests_failed.Add();
-    PullReply reply;
-    reply.message.request_id = request_id;
-    reply.message.error = impl.Signed(std::move(error));
-    return reply;
+  const auto answer = [&impl](PullReply reply, auto& to) {
+    impl.CountFailure(reply.message.error);
+    reply.message.error = impl.Signed(std::move(reply.message.error));
+    to(std::move(reply));
   };
-  const auto admission = impl.strand->Reserve(bytes);
-  if (admission != Strand::Admission::kAdmitted) {
-    return done(refuse(request.request_id, NotAdmitted(admission, impl.state.counters)));
+  const auto refuse = [&](wire::ErrorInfo error) {
+    PullReply reply;
+    reply.message.request_id = request.request_id;
+    reply.message.error = std::move(error);
+    answer(std::move(reply), done);
+  };
+  const auto admission = impl.gate->Reserve(bytes);
+  if (admission != RequestGate::Admission::kAdmitted) return refuse(impl.NotAdmitted(admission));
+  const auto work = impl.pull_works.Take([&] { return std::make_unique<PullWork>(impl.state); });
+  if (wire::ErrorInfo error = work->Prepare(request); !error.ok()) {
+    refuse(std::move(error));
+    return impl.gate->Release(bytes);
   }
-  impl.strand->Post(
-      [&impl, refuse, request = std::move(request), deadline, done = std::move(done)]() mutable {
-        if (Clock::now() >= deadline) {
-          impl.state.counters.deadlines_passed.Add();
-          return done(refuse(request.request_id, DeadlinePassed()));
-        }
-        PullReply reply = impl.pulls.Run(request);
-        if (!reply.message.error.ok()) reply = refuse(request.request_id, reply.message.error);
-        done(std::move(reply));
-      },
-      bytes);
+  const int64_t size = bytes + static_cast<int64_t>(work->reply_bytes());
+  work->shared().Begin(work->strands(), deadline,
+                       [&impl, answer, raw = work.get(), bytes, done = std::move(done)]() mutable {
+                         answer(raw->Finish(), done);
+                         done = nullptr;
+                         impl.gate->Release(bytes);
+                       });
+  PostParts(impl.strands, *work, WhereFor(size), [work](StrandUnit& unit, int index) {
+    if (work->shared().InTime(Clock::now())) {
+      work->Run(unit.state, index);
+    } else {
+      work->Fail(DeadlinePassed());
+    }
+    work->shared().EndPart();
+  });
 }
 
 void Shard::Push(wire::PushRequest request, Deadline deadline,
@@ -141,65 +241,69 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
   Impl& impl = *impl_;
   impl.state.counters.push_requests.Add();
   const int64_t bytes = BytesOf(request);
-  const auto refuse = [&impl](uint64_t request_id, wire::ErrorInfo error) {
-    impl.state.counters.requests_failed.Add();
-    wire::PushResponse response;
-    response.request_id = request_id;
-    response.error = impl.Signed(std::move(error));
-    return response;
+  const auto answer = [&impl](wire::PushResponse response, auto& to) {
+    impl.CountFailure(response.error);
+    response.error = impl.Signed(std::move(response.error));
+    for (auto& result : response.results) result.error = impl.Signed(std::move(result.error));
+    to(std::move(response));
   };
-  const auto admission = impl.strand->Reserve(bytes);
-  if (admission != Strand::Admission::kAdmitted) {
-    return done(refuse(request.request_id, NotAdmitted(admission, impl.state.counters)));
+  const auto admission = impl.gate->Reserve(bytes);
+  if (admission != RequestGate::Admission::kAdmitted) {
+    wire::PushResponse response;
+    response.request_id = request.request_id;
+    response.error = impl.NotAdmitted(admission);
+    return answer(std::move(response), done);
   }
-  impl.strand->Post(
-      [&impl, refuse, request = std::move(request), deadline, done = std::move(done)]() mutable {
-        const auto now = Clock::now();
-        if (now >= deadline) {
-          impl.state.counters.deadlines_passed.Add();
-          return done(refuse(request.request_id, DeadlinePassed()));
-        }
-        wire::PushResponse response = impl.pushes.Run(request, now);
-        if (!response.error.ok()) response = refuse(request.request_id, response.error);
-        for (auto& result : response.results) result.error = impl.Signed(std::move(result.error));
-        done(std::move(response));
-      },
-      bytes);
+  const auto work = impl.push_works.Take([&] { return std::make_unique<PushWork>(impl.state); });
+  work->Prepare(std::move(request));
+  work->shared().Begin(work->strands(), deadline,
+                       [&impl, answer, raw = work.get(), bytes, done = std::move(done)]() mutable {
+                         answer(raw->Finish(), done);
+                         done = nullptr;
+                         impl.gate->Release(bytes);
+                       });
+  PostParts(impl.strands, *work, WhereFor(bytes), [work](StrandUnit& unit, int index) {
+    const auto now = Clock::now();
+    if (work->shared().InTime(now)) {
+      work->Run(unit.pushes, index, now);
+    } else {
+      work->Fail(DeadlinePassed());
+    }
+    work->shared().EndPart();
+  });
 }
 
-void Shard::Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
-                 absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done) {
+void Shard::Scan(uint32_t table_id, uint32_t batch_rows, bool with_state, ScanStarted done) {
   Impl& impl = *impl_;
-  const auto admission = impl.strand->Reserve(0);
-  if (admission != Strand::Admission::kAdmitted) {
-    return done(wire::ToStatus(impl.Signed(NotAdmitted(admission, impl.state.counters))));
+  const auto admission = impl.gate->Reserve(0);
+  if (admission != RequestGate::Admission::kAdmitted) {
+    return done(wire::ToStatus(impl.Signed(impl.NotAdmitted(admission))));
   }
-  const auto start = [&impl](ScanRange range,
-                             uint32_t wanted) -> absl::StatusOr<std::unique_ptr<ScanCursor>> {
-    ShardState& state = impl.state;
-    Table* table = state.tables.Find(range.table_id);
-    if (table == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(range.table_id)));
-    range.batch_rows = ScanBatchRows(wanted, table->layout(), range.with_state);
-    auto scan = state.scans.Start(range, *table, state.budget, Clock::now());
-    if (!scan.ok()) return impl.Signed(scan.status());
-    return std::make_unique<ShardScanCursor>(*std::move(scan), impl.strand, &state);
+  const auto refuse = [&](const absl::Status& status) {
+    done(impl.Signed(status));
+    impl.gate->Release(0);
   };
-  ScanRange range;
-  range.table_id = table_id;
-  range.with_state = with_state;
-  impl.strand->Post([start, range, batch_rows,
-                     done = std::move(done)]() mutable { done(start(range, batch_rows)); },
-                    0);
+  const TableDirectory::Entry entry = impl.state.tables.Find(table_id);
+  if (entry == nullptr) return refuse(wire::ToStatus(NoSuchTable(table_id)));
+  const ScanRange range{
+      .table_id = table_id,
+      .batch_rows = ScanBatchRows(batch_rows, entry->options.layout(), with_state),
+      .with_state = with_state};
+  auto scan = impl.state.scans.Start(range, impl.state.budget, Clock::now());
+  if (!scan.ok()) return refuse(scan.status());
+  CollectKeys(*std::move(scan),
+              {.gate = impl.gate, .strands = &impl.strands, .shard = impl.state.options.shard}, 0,
+              std::move(done));
 }
 
 bool Shard::Drain(Deadline deadline) {
   impl_->draining.store(true, std::memory_order_relaxed);
-  impl_->strand->Close();
-  return impl_->strand->WaitUntilIdle(deadline);
+  impl_->gate->Close();
+  return impl_->gate->WaitUntilIdle(deadline);
 }
 
 const ShardCounters& Shard::counters() const { return impl_->state.counters; }
-int64_t Shard::queued_requests() const { return impl_->strand->queued_requests(); }
+int64_t Shard::queued_requests() const { return impl_->gate->requests(); }
 const wire::ShardMap& Shard::map() const { return impl_->state.options.map; }
 uint32_t Shard::shard() const { return impl_->state.options.shard; }
 uint64_t Shard::server_start_id() const { return impl_->state.server_start_id; }

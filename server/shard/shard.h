@@ -2,13 +2,13 @@
 // write them. The rpc layer hands requests in and gets replies through callbacks; it knows nothing
 // of rows.
 //
-// Thread safety: every method, from any thread. Callbacks run on a strand (or on the caller when
-// the request is refused at once) and must not block. Ownership: a submitted request is owned by
-// the shard until its callback has run. Each callback runs exactly once. Bounds: at most
-// `max_queued_requests` requests and `max_queued_bytes` payload bytes wait; more are refused with
-// kOverloaded and a retry hint. Work whose deadline has passed when it is taken up is answered
-// kDeadlineExceeded. Errors: typed, in the response; pulls and pushes are refused whole before
-// anything changes.
+// Thread safety: every method, from any thread. Callbacks run on a strand, or on the caller before
+// the method returns when the request is refused or short, and must not block. Ownership: a
+// submitted request is owned by the shard until its callback has run. Each callback runs exactly
+// once. Bounds: at most `max_queued_requests` requests and `max_queued_bytes` payload bytes wait;
+// more are refused with kOverloaded and a retry hint. Work whose deadline has passed when it is
+// taken up is answered kDeadlineExceeded. Errors: typed, in the response; pulls and pushes are
+// refused whole before anything changes.
 
 #pragma once
 
@@ -47,6 +47,7 @@ struct ShardOptions {
   int64_t max_sessions = 4096;
   // Long: a worker may evaluate for hours between two pushes, and then lose its session.
   std::chrono::milliseconds session_idle{std::chrono::hours(24)};
+  int strands = 1;  // threads that write rows; at most one an owned partition is used
   int slots_per_set = 32;
 };
 
@@ -82,8 +83,8 @@ class Shard {
   void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
             absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);
 
-  // These wait for the strand (not for the requests that queue for it): call them from threads that
-  // may block for milliseconds, never from a callback.
+  // These wait for each strand (not for the requests that queue for it): call them from threads
+  // that may block for milliseconds, never from a callback.
   absl::StatusOr<v1::OpenSessionResponse> OpenSession(const v1::OpenSessionRequest& request);
   absl::Status CloseSession(uint64_t session);
   absl::StatusOr<v1::CreateTableResponse> CreateTable(const v1::CreateTableRequest& request);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "hotrow/v1/admin_service.pb.h"
@@ -11,15 +12,26 @@
 namespace hotrow {
 namespace {
 
-// Runs `work` on the strand and returns what it returned; `stopped` when the strand is gone.
-template <typename T, typename Work>
-T OnStrand(Strand& strand, T stopped, Work work) {
-  T result = std::move(stopped);
-  strand.Run([&] { result = work(); });
-  return result;
+using Strands = std::vector<std::unique_ptr<StrandUnit>>;
+
+// Runs `work` on one strand after the other until one gives an error. `stopped` is the error of a
+// strand that is gone.
+template <typename Work>
+absl::Status OnEachStrand(const Strands& strands, const absl::Status& stopped, Work work) {
+  for (const auto& unit : strands) {
+    absl::Status status;
+    const bool ran = unit->strand.Run([&] { status = work(unit->state); });
+    if (!ran) return stopped;
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
-void FillNextSequences(ShardState& state, uint64_t session, v1::OpenSessionResponse* response) {
+void ForgetSessions(StrandState& state, const std::vector<uint64_t>& sessions) {
+  for (const uint64_t session : sessions) state.partitions.Forget(session);
+}
+
+void FillNextSequences(StrandState& state, uint64_t session, v1::OpenSessionResponse* response) {
   for (uint32_t number = 0; number < state.partitions.count(); ++number) {
     Partition* partition = state.partitions.Find(number);
     const PushWindow* window = partition == nullptr ? nullptr : partition->FindWindow(session);
@@ -34,9 +46,33 @@ void FillNextSequences(ShardState& state, uint64_t session, v1::OpenSessionRespo
 
 void FillOwnerEpochs(const ShardState& state, v1::ShardMap* map) {
   map->clear_owner_epochs();
-  for (uint32_t partition = 0; partition < state.partitions.count(); ++partition) {
-    map->add_owner_epochs(state.partitions.Owns(partition) ? state.server_start_id : 0);
+  for (uint32_t partition = 0; partition < state.strand_map.partitions(); ++partition) {
+    map->add_owner_epochs(state.strand_map.Owns(partition) ? state.server_start_id : 0);
   }
+}
+
+v1::TableDescription Describe(const TableEntry& entry, uint64_t highest_step) {
+  v1::TableDescription description;
+  description.set_table_id(entry.id);
+  *description.mutable_schema() = entry.schema;
+  description.set_row_bytes(static_cast<uint32_t>(entry.options.layout().row_bytes));
+  description.set_highest_step(highest_step);
+  return description;
+}
+
+// Adds what one strand holds of a table.
+void AddStats(Table& table, v1::TableStats* stats) {
+  const TableCounters& counters = table.counters();
+  stats->set_rows(stats->rows() + table.rows());
+  stats->set_used_bytes(stats->used_bytes() + table.rows() * table.layout().row_bytes);
+  stats->set_allocated_bytes(stats->allocated_bytes() + table.allocated_bytes());
+  stats->set_rows_pulled(stats->rows_pulled() + counters.rows_pulled);
+  stats->set_rows_pulled_initial(stats->rows_pulled_initial() + counters.rows_pulled_initial);
+  stats->set_rows_pushed(stats->rows_pushed() + counters.rows_pushed);
+  stats->set_rows_created(stats->rows_created() + counters.rows_created);
+  stats->set_rows_refused(stats->rows_refused() + counters.rows_refused);
+  stats->set_gradients_refused(stats->gradients_refused() + counters.gradients_refused);
+  stats->set_highest_step(std::max<uint64_t>(stats->highest_step(), counters.highest_step));
 }
 
 void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResponse* response) {
@@ -52,108 +88,151 @@ void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResp
   response->set_sub_pushes_applied(counters.sub_pushes_applied.value());
   response->set_sub_pushes_duplicate(counters.sub_pushes_duplicate.value());
   response->set_requests_failed(counters.requests_failed.value());
-  uint64_t used = 0;
-  for (const auto& [name, entry] : state.tables.by_name()) used += entry.table->allocated_bytes();
-  response->set_memory_used_bytes(used);
 }
 
 }  // namespace
 
+// Counters of `entries`, in their order, summed over the strands.
+std::vector<v1::TableStats> Shard::Impl::StatsOf(
+    const std::vector<TableDirectory::Entry>& entries) {
+  std::vector<v1::TableStats> stats(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    stats[i].set_table_id(entries[i]->id);
+    stats[i].set_name(entries[i]->schema.name());
+  }
+  OnEachStrand(strands, Stopped(), [&](StrandState& strand) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      Table* table = strand.tables.Find(entries[i]->id);
+      if (table != nullptr) AddStats(*table, &stats[i]);
+    }
+    return absl::OkStatus();
+  }).IgnoreError();  // a strand that has stopped has nothing to add
+  return stats;
+}
+
+absl::Status Shard::Impl::Stopped() const { return Signed(wire::ToStatus(Draining())); }
+
 absl::StatusOr<v1::OpenSessionResponse> Shard::OpenSession(const v1::OpenSessionRequest& request) {
   Impl& impl = *impl_;
-  const absl::Status draining = impl.Signed(wire::ToStatus(Draining()));
-  if (impl.draining.load(std::memory_order_relaxed)) return draining;
-  using Response = absl::StatusOr<v1::OpenSessionResponse>;
-  return OnStrand<Response>(*impl.strand, draining, [&]() -> Response {
-    std::vector<uint64_t> ended;
-    const absl::Status opened =
-        impl.state.sessions.Open(request, std::chrono::steady_clock::now(), &ended);
-    for (const uint64_t session : ended) impl.state.partitions.Forget(session);
-    if (!opened.ok()) return impl.Signed(opened);
-    v1::OpenSessionResponse response;
-    response.set_session(request.session());
-    response.set_server_start_id(impl.state.server_start_id);
-    impl.state.options.map.ToProto(response.mutable_shard_map());
-    FillOwnerEpochs(impl.state, response.mutable_shard_map());
-    FillNextSequences(impl.state, request.session(), &response);
-    return response;
+  if (impl.draining.load(std::memory_order_relaxed)) return impl.Stopped();
+  MutexLock lock(impl.admin_mutex);
+  std::vector<uint64_t> ended;
+  const absl::Status opened =
+      impl.state.sessions.Open(request, std::chrono::steady_clock::now(), &ended);
+  v1::OpenSessionResponse response;
+  // From here on no strand applies a push of an ended session: each looks the session up first.
+  const absl::Status status = OnEachStrand(impl.strands, impl.Stopped(), [&](StrandState& strand) {
+    ForgetSessions(strand, ended);
+    if (opened.ok()) FillNextSequences(strand, request.session(), &response);
+    return absl::OkStatus();
   });
+  if (!opened.ok()) return impl.Signed(opened);
+  if (!status.ok()) return status;
+  response.set_session(request.session());
+  response.set_server_start_id(impl.state.server_start_id);
+  impl.state.options.map.ToProto(response.mutable_shard_map());
+  FillOwnerEpochs(impl.state, response.mutable_shard_map());
+  return response;
 }
 
 absl::Status Shard::CloseSession(uint64_t session) {
   Impl& impl = *impl_;
-  return OnStrand<absl::Status>(*impl.strand, impl.Signed(wire::ToStatus(Draining())), [&] {
-    const absl::Status closed = impl.state.sessions.Close(session);
-    impl.state.partitions.Forget(session);
-    return impl.Signed(closed);
+  MutexLock lock(impl.admin_mutex);
+  const absl::Status closed = impl.state.sessions.Close(session);
+  const absl::Status status = OnEachStrand(impl.strands, impl.Stopped(), [&](StrandState& strand) {
+    strand.partitions.Forget(session);
+    return absl::OkStatus();
   });
+  return closed.ok() ? status : impl.Signed(closed);
 }
 
 absl::StatusOr<v1::CreateTableResponse> Shard::CreateTable(const v1::CreateTableRequest& request) {
   Impl& impl = *impl_;
-  const absl::Status draining = impl.Signed(wire::ToStatus(Draining()));
-  if (impl.draining.load(std::memory_order_relaxed)) return draining;
-  using Response = absl::StatusOr<v1::CreateTableResponse>;
-  return OnStrand<Response>(*impl.strand, draining, [&]() -> Response {
-    auto created = impl.state.tables.Create(request);
-    if (!created.ok()) return impl.Signed(created.status());
-    return created;
+  if (impl.draining.load(std::memory_order_relaxed)) return impl.Stopped();
+  MutexLock lock(impl.admin_mutex);
+  const absl::StatusOr<TableDirectory::Plan> plan = impl.state.tables.PlanCreation(request);
+  if (!plan.ok()) return impl.Signed(plan.status());
+  const TableEntry& entry = *plan->entry;
+  v1::CreateTableResponse response;
+  response.set_created(!plan->exists);
+  if (plan->exists) {
+    *response.mutable_table() = Describe(entry, impl.StatsOf({plan->entry})[0].highest_step());
+    return response;
+  }
+  const absl::Status made = OnEachStrand(impl.strands, impl.Stopped(), [&](StrandState& strand) {
+    return strand.tables.Create(entry.id, entry.options);
   });
+  if (!made.ok()) {
+    impl.TakeTable(entry.id);
+    return impl.Signed(made);
+  }
+  impl.state.tables.Publish(plan->entry);
+  *response.mutable_table() = Describe(entry, 0);
+  return response;
 }
 
 absl::StatusOr<v1::TableDescription> Shard::DescribeTable(const std::string& name) {
   Impl& impl = *impl_;
-  using Response = absl::StatusOr<v1::TableDescription>;
-  const absl::Status stopped = impl.Signed(wire::ToStatus(Draining()));
-  return OnStrand<Response>(*impl.strand, stopped, [&]() -> Response {
-    const TableEntry* entry = std::as_const(impl.state.tables).Find(name);
-    if (entry == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(name)));
-    return entry->Describe();
-  });
+  const TableDirectory::Entry entry = impl.state.tables.Find(name);
+  if (entry == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(name)));
+  return Describe(*entry, impl.StatsOf({entry})[0].highest_step());
 }
 
 std::vector<v1::TableDescription> Shard::ListTables() {
-  Impl& impl = *impl_;
-  using Response = std::vector<v1::TableDescription>;
-  return OnStrand<Response>(*impl.strand, {}, [&] {
-    Response tables;
-    for (const auto& [name, entry] : impl.state.tables.by_name()) {
-      tables.push_back(entry.Describe());
-    }
-    return tables;
-  });
+  const std::vector<TableDirectory::Entry> entries = impl_->state.tables.List();
+  const std::vector<v1::TableStats> stats = impl_->StatsOf(entries);
+  std::vector<v1::TableDescription> tables;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    tables.push_back(Describe(*entries[i], stats[i].highest_step()));
+  }
+  return tables;
+}
+
+// The parts of a table, taken out of all strands. Their memory is given back with them, on the
+// thread of the caller.
+std::vector<std::unique_ptr<Table>> Shard::Impl::TakeTable(uint32_t id) {
+  std::vector<std::unique_ptr<Table>> parts;
+  OnEachStrand(strands, Stopped(), [&](StrandState& strand) {
+    if (auto part = strand.tables.Take(id)) parts.push_back(std::move(part));
+    return absl::OkStatus();
+  }).IgnoreError();  // what a stopped strand holds ends with it
+  return parts;
 }
 
 absl::StatusOr<uint64_t> Shard::DropTable(const std::string& name) {
   Impl& impl = *impl_;
-  const absl::Status draining = impl.Signed(wire::ToStatus(Draining()));
-  if (impl.draining.load(std::memory_order_relaxed)) return draining;
-  using Dropped = absl::StatusOr<std::unique_ptr<Table>>;
-  const Dropped dropped =
-      OnStrand<Dropped>(*impl.strand, draining, [&] { return impl.state.tables.Drop(name); });
-  if (!dropped.ok()) return impl.Signed(dropped.status());
-  return static_cast<uint64_t>((*dropped)->rows());  // the memory is given back on this thread
+  if (impl.draining.load(std::memory_order_relaxed)) return impl.Stopped();
+  std::vector<std::unique_ptr<Table>> parts;
+  {
+    MutexLock lock(impl.admin_mutex);
+    const TableDirectory::Entry entry = impl.state.tables.Remove(name);
+    if (entry == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(name)));
+    parts = impl.TakeTable(entry->id);
+  }
+  uint64_t rows = 0;
+  for (const auto& part : parts) rows += static_cast<uint64_t>(part->rows());
+  return rows;
 }
 
 absl::StatusOr<v1::GetStatsResponse> Shard::GetStats(const std::string& table) {
   Impl& impl = *impl_;
-  using Response = absl::StatusOr<v1::GetStatsResponse>;
-  const absl::Status stopped = impl.Signed(wire::ToStatus(Draining()));
-  return OnStrand<Response>(*impl.strand, stopped, [&]() -> Response {
-    v1::GetStatsResponse response;
-    const auto uptime = std::chrono::steady_clock::now() - impl.started;
-    FillShardStats(impl.state,
-                   std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count(),
-                   &response);
-    response.set_state(impl.draining.load(std::memory_order_relaxed) ? "draining" : "serving");
-    if (!table.empty() && std::as_const(impl.state.tables).Find(table) == nullptr) {
-      return impl.Signed(wire::ToStatus(NoSuchTable(table)));
-    }
-    for (const auto& [name, entry] : impl.state.tables.by_name()) {
-      if (table.empty() || table == name) entry.FillStats(response.add_tables());
-    }
-    return response;
-  });
+  const std::vector<TableDirectory::Entry> entries = impl.state.tables.List();
+  std::vector<v1::TableStats> stats = impl.StatsOf(entries);
+  v1::GetStatsResponse response;
+  const auto uptime = std::chrono::steady_clock::now() - impl.started;
+  FillShardStats(impl.state, std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count(),
+                 &response);
+  response.set_state(impl.draining.load(std::memory_order_relaxed) ? "draining" : "serving");
+  uint64_t allocated = 0;
+  for (v1::TableStats& one : stats) {
+    allocated += one.allocated_bytes();
+    if (table.empty() || table == one.name()) *response.add_tables() = std::move(one);
+  }
+  response.set_memory_used_bytes(allocated);
+  if (!table.empty() && response.tables_size() == 0) {
+    return impl.Signed(wire::ToStatus(NoSuchTable(table)));
+  }
+  return response;
 }
 
 }  // namespace hotrow

@@ -1,7 +1,8 @@
-// ShardState: what the strand of a shard owns. One place, so that nobody else can touch it.
+// What the strands of a shard share, and what each of them owns.
 //
-// Thread safety: strand only, but for the counters and what is constant. Ownership: owns all of it;
-// the memory budget is shared with scans, which may outlive the shard.
+// Thread safety: ShardState from any thread (constant, or synchronised by itself); StrandState in
+// tasks of its strand only. Ownership: the memory budget is shared with scans, which may outlive
+// the shard.
 
 #pragma once
 
@@ -13,8 +14,10 @@
 #include "server/shard/session_table.h"
 #include "server/shard/shard.h"
 #include "server/shard/shard_counters.h"
+#include "server/shard/strand_map.h"
+#include "server/shard/strand_tables.h"
+#include "server/shard/table_directory.h"
 #include "server/shard/table_scan.h"
-#include "server/shard/table_set.h"
 
 namespace hotrow {
 
@@ -23,11 +26,10 @@ struct ShardState {
       : options(shard_options),
         server_start_id(start_id),
         budget(std::make_shared<MemoryBudget>(options.memory_budget_bytes)),
-        partitions(options.map, options.shard),
+        strand_map(options.map, options.shard, options.strands),
         sessions({options.max_sessions, options.session_idle}),
         tables({.assigns_ids = options.map.owner(0) == options.shard,
-                .slots_per_set = options.slots_per_set},
-               *budget) {}
+                .slots_per_set = options.slots_per_set}) {}
 
   // Whether a request was routed by the map that this shard goes by.
   bool SameMap(uint64_t timeline, uint64_t map_version) const {
@@ -37,11 +39,20 @@ struct ShardState {
   const ShardOptions options;
   const uint64_t server_start_id;  // also the owner epoch of this process life
   const std::shared_ptr<MemoryBudget> budget;
+  const StrandMap strand_map;
   ShardCounters counters;
-  PartitionSet partitions;
   SessionTable sessions;
-  TableSet tables;
+  TableDirectory tables;
   ScanSet scans;
+};
+
+struct StrandState {
+  StrandState(ShardState& shard_state, int index)
+      : shard(shard_state), partitions(shard.strand_map, index), tables(*shard.budget) {}
+
+  ShardState& shard;
+  PartitionSet partitions;
+  StrandTables tables;
 };
 
 }  // namespace hotrow

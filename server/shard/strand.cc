@@ -6,28 +6,26 @@
 
 namespace hotrow {
 
-Strand::Strand(Limits limits) : limits_(limits), thread_([this] { Loop(); }) {}
-
 Strand::~Strand() { Stop(); }
 
-Strand::Admission Strand::Reserve(int64_t bytes) {
+void Strand::Post(Task task, Where where) {
+  {
+    MutexLock lock(mutex_);
+    const bool idle = !busy_ && requests_.empty() && control_.empty();
+    if (where == Where::kOwnThread || !idle) {
+      requests_.push_back(std::move(task));
+      work_.NotifyOne();
+      return;
+    }
+    Take(std::this_thread::get_id());
+  }
+  task();
+  task = nullptr;
   MutexLock lock(mutex_);
-  if (closed_) return Admission::kClosed;
-  if (admitted_requests_ >= limits_.max_requests) return Admission::kFull;
-  if (bytes > limits_.max_bytes - admitted_bytes_) return Admission::kFull;
-  ++admitted_requests_;
-  admitted_bytes_ += bytes;
-  return Admission::kAdmitted;
+  GiveUp();
 }
 
-void Strand::Post(Task task, int64_t bytes) {
-  MutexLock lock(mutex_);
-  requests_.push_back({std::move(task), bytes});
-  work_.NotifyOne();
-}
-
-bool Strand::Run(absl::AnyInvocable<void()> task) {
-  HOTROW_CHECK(std::this_thread::get_id() != thread_.get_id());
+bool Strand::Run(Task task) {
   bool ran = false;  // guarded by mutex_
   Task call = [&] {
     task();
@@ -36,6 +34,7 @@ bool Strand::Run(absl::AnyInvocable<void()> task) {
     done_.NotifyAll();
   };
   MutexLock lock(mutex_);
+  HOTROW_CHECK(!busy_ || taken_by_ != std::this_thread::get_id());
   if (stopping_) return false;
   control_.push_back(&call);
   work_.NotifyOne();
@@ -43,33 +42,18 @@ bool Strand::Run(absl::AnyInvocable<void()> task) {
   return true;
 }
 
-void Strand::Close() {
-  MutexLock lock(mutex_);
-  closed_ = true;
-}
-
-bool Strand::WaitUntilIdle(TimePoint deadline) {
-  MutexLock lock(mutex_);
-  while (admitted_requests_ > 0) {
-    if (!done_.WaitUntil(mutex_, deadline)) return admitted_requests_ == 0;
-  }
-  return true;
-}
-
 void Strand::Stop() {
   {
     MutexLock lock(mutex_);
-    closed_ = true;
-    while (admitted_requests_ > 0) done_.Wait(mutex_);
     stopping_ = true;
     work_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
 }
 
-int64_t Strand::queued_requests() const {
+int64_t Strand::waiting_requests() const {
   MutexLock lock(mutex_);
-  return admitted_requests_;
+  return static_cast<int64_t>(requests_.size());
 }
 
 bool Strand::has_control_calls() const {
@@ -77,20 +61,23 @@ bool Strand::has_control_calls() const {
   return !control_.empty();
 }
 
-void Strand::Release(int64_t bytes) {
-  MutexLock lock(mutex_);
-  --admitted_requests_;
-  admitted_bytes_ -= bytes;
-  done_.NotifyAll();
+void Strand::Take(std::thread::id thread) {
+  busy_ = true;
+  taken_by_ = thread;
+}
+
+void Strand::GiveUp() {
+  busy_ = false;
+  if (!requests_.empty() || !control_.empty() || stopping_) work_.NotifyOne();
 }
 
 void Strand::Loop() {
   while (true) {
-    Request request;
+    Task request;
     Task* call = nullptr;
     {
       MutexLock lock(mutex_);
-      while (requests_.empty() && control_.empty() && !stopping_) work_.Wait(mutex_);
+      while (busy_ || (requests_.empty() && control_.empty() && !stopping_)) work_.Wait(mutex_);
       if (!control_.empty()) {
         call = control_.front();
         control_.pop_front();
@@ -100,15 +87,16 @@ void Strand::Loop() {
       } else {
         return;
       }
+      Take(thread_.get_id());
     }
     if (call != nullptr) {
-      (*call)();
-      continue;
+      (*call)();  // its caller may be gone afterwards
+    } else {
+      request();
+      request = nullptr;
     }
-    const int64_t bytes = request.bytes;
-    request.task();
-    request.task = nullptr;  // frees the request before its room is given back
-    Release(bytes);
+    MutexLock lock(mutex_);
+    GiveUp();
   }
 }
 

@@ -29,63 +29,111 @@ int64_t RecordBytes(const RowLayout& layout, bool with_state) {
 
 }  // namespace
 
-TableScan::TableScan(ScanRange range, std::vector<Key> keys, std::shared_ptr<MemoryBudget> budget)
-    : range_(range), keys_(std::move(keys)), budget_(std::move(budget)) {}
+TableScan::TableScan(ScanRange range, std::shared_ptr<MemoryBudget> budget, TimePoint now)
+    : range_(range), budget_(std::move(budget)), last_used_(now) {}
 
-TableScan::~TableScan() { End(); }
+TableScan::~TableScan() {
+  MutexLock lock(mutex_);
+  End();
+}
+
+absl::Status TableScan::AddKeys(const Table& table) {
+  const int64_t bytes = table.rows() * static_cast<int64_t>(sizeof(Key));
+  if (!budget_->TryTake(bytes)) {
+    return Overloaded(fmt::format("table '{}': no memory for a list of its {} keys",
+                                  table.options().name, table.rows()),
+                      "raise the memory budget, or remove rows");
+  }
+  std::vector<Key> keys = table.StoredKeys();
+  MutexLock lock(mutex_);
+  keys_.push_back(std::move(keys));
+  SkipEmpty();
+  return absl::OkStatus();
+}
+
+void TableScan::SkipEmpty() {
+  while (strand_ < keys_.size() && next_ == keys_[strand_].size()) {
+    ++strand_;
+    next_ = 0;
+  }
+}
 
 void TableScan::End() {
-  budget_->GiveBack(static_cast<int64_t>(keys_.size() * sizeof(Key)));
-  keys_ = {};
+  size_t keys = 0;
+  for (const std::vector<Key>& of_strand : keys_) keys += of_strand.size();
+  budget_->GiveBack(static_cast<int64_t>(keys * sizeof(Key)));
+  keys_.clear();
+  strand_ = 0;
   ended_ = true;
 }
 
-void TableScan::Expire() {
+bool TableScan::ExpireIfIdle(TimePoint used_before) {
+  MutexLock lock(mutex_);
+  if (ended_ || last_used_ > used_before) return false;
   End();
   expired_ = true;
+  return true;
 }
 
-ScanReply TableScan::Next(Table& table) {
+int TableScan::strand() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(strand_);
+}
+
+bool TableScan::AtEnd() const {
+  MutexLock lock(mutex_);
+  return strand_ == keys_.size();
+}
+
+bool TableScan::ended() const {
+  MutexLock lock(mutex_);
+  return ended_;
+}
+
+bool TableScan::expired() const {
+  MutexLock lock(mutex_);
+  return expired_;
+}
+
+ScanReply TableScan::Next(Table& table, TimePoint now) {
   const RowLayout& layout = table.layout();
   const int64_t record_bytes = RecordBytes(layout, range_.with_state);
   ScanReply reply;
   reply.message.dim = static_cast<uint32_t>(layout.dim);
   reply.message.state_columns = static_cast<uint32_t>(range_.with_state ? layout.state_columns : 0);
   reply.message.payload_hash = wire::Payload().Hash();
-  while (next_ < keys_.size()) {
-    const size_t count = std::min(static_cast<size_t>(range_.batch_rows), keys_.size() - next_);
-    wire::PayloadBuffer buffer(count * record_bytes);
-    const int64_t copied = table.CopyRecords(std::span(keys_).subspan(next_, count),
-                                             range_.with_state, buffer.bytes().data());
-    next_ += count;
+  MutexLock lock(mutex_);
+  last_used_ = now;
+  const size_t strand = strand_;
+  while (strand_ == strand && strand < keys_.size()) {
+    const auto keys = std::span(keys_[strand]).subspan(next_);
+    const auto some = keys.first(std::min(static_cast<size_t>(range_.batch_rows), keys.size()));
+    wire::PayloadBuffer buffer(some.size() * record_bytes);
+    const int64_t copied = table.CopyRecords(some, range_.with_state, buffer.bytes().data());
+    next_ += some.size();
+    SkipEmpty();
     if (copied == 0) continue;  // all of them were removed
     reply.message.row_count = static_cast<uint32_t>(copied);
     grpc::Slice slice = std::move(buffer).Release();
-    if (copied < static_cast<int64_t>(count)) slice = slice.sub(0, copied * record_bytes);
+    if (copied < static_cast<int64_t>(some.size())) slice = slice.sub(0, copied * record_bytes);
     reply.message.payload_hash = wire::Payload({slice}, 0, slice.size()).Hash();
     reply.payload.push_back(std::move(slice));
     return reply;
   }
-  End();
+  if (strand_ == keys_.size()) End();
   return reply;
 }
 
-absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range, Table& table,
+absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range,
                                                           std::shared_ptr<MemoryBudget> budget,
                                                           TableScan::TimePoint now) {
+  MutexLock lock(mutex_);
   std::weak_ptr<TableScan>* place = FreePlace(now);
   if (place == nullptr) {
     return Overloaded(fmt::format("{} scans run on this shard", kMaxScans),
                       "wait until one of them has ended");
   }
-  const int64_t bytes = table.rows() * static_cast<int64_t>(sizeof(Key));
-  if (!budget->TryTake(bytes)) {
-    return Overloaded(fmt::format("table '{}': no memory for a list of its {} keys",
-                                  table.options().name, table.rows()),
-                      "raise the memory budget, or remove rows");
-  }
-  auto scan = std::make_shared<TableScan>(range, table.StoredKeys(), std::move(budget));
-  scan->last_used = now;
+  auto scan = std::make_shared<TableScan>(range, std::move(budget), now);
   *place = scan;
   return scan;
 }
@@ -93,10 +141,7 @@ absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range, Table
 std::weak_ptr<TableScan>* ScanSet::FreePlace(TableScan::TimePoint now) {
   for (std::weak_ptr<TableScan>& place : scans_) {
     const std::shared_ptr<TableScan> scan = place.lock();
-    if (scan == nullptr || scan->ended()) return &place;
-    if (now - scan->last_used < kIdleLimit) continue;
-    scan->Expire();
-    return &place;
+    if (scan == nullptr || scan->ended() || scan->ExpireIfIdle(now - kIdleLimit)) return &place;
   }
   return nullptr;
 }

@@ -1,12 +1,13 @@
 // TableScan: a running scan of one table, and the set of those that run.
 //
-// A scan takes the list of stored keys when it starts, and then reads batches of them: keys created
-// later do not come, keys removed meanwhile are left out, and every other row comes once, with the
-// values of the moment it is read. The list is taken in one piece, because rows move between slots
-// while a store grows and a list taken in parts could miss some: the strand does nothing else
-// meanwhile, some 20 ms a million rows.
+// A scan takes the lists of stored keys when it starts, strand by strand, and then reads batches of
+// them: keys created later do not come, keys removed meanwhile are left out, and every other row
+// comes once, with the values of the moment it is read. The list of a strand is taken in one piece,
+// because rows move between slots while a store grows and a list taken in parts could miss some:
+// the strand does nothing else meanwhile, some 20 ms a million rows.
 //
-// Thread safety: Start and Next are strand only; a TableScan may be destroyed by any thread.
+// Thread safety: AddKeys and Next in tasks of the strand that they are about; everything, and the
+// end of a scan, from any thread.
 // Ownership: whoever runs the scan owns it; ScanSet only watches. Bounds: kMaxScans at once; the
 // key list is taken from the memory budget (8 bytes a row) and given back at the end. A scan that
 // was idle for kIdleLimit is ended when its place is needed.
@@ -22,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/base/memory_budget.h"
+#include "kernels/base/mutex.h"
 #include "server/shard/shard.h"
 #include "server/table/table.h"
 
@@ -37,31 +39,40 @@ class TableScan {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  TableScan(ScanRange range, std::vector<Key> keys, std::shared_ptr<MemoryBudget> budget);
+  TableScan(ScanRange range, std::shared_ptr<MemoryBudget> budget, TimePoint now);
   ~TableScan();
   TableScan(const TableScan&) = delete;
   TableScan& operator=(const TableScan&) = delete;
 
-  // The next rows that are still stored; row_count 0 at the end.
-  ScanReply Next(Table& table);
+  // Adds the keys that the next strand holds. kOverloaded when the budget has no room for them.
+  absl::Status AddKeys(const Table& table);
+  // The strand whose rows come next, and rows of it that are still stored; row_count 0 after its
+  // last one, and at the end of all.
+  int strand() const;
+  bool AtEnd() const;
+  ScanReply Next(Table& table, TimePoint now);
   // Ends the scan early and gives its keys back, because it was idle and its place was needed.
-  void Expire();
+  // False when it was used after `used_before`.
+  bool ExpireIfIdle(TimePoint used_before);
 
   uint32_t table_id() const { return range_.table_id; }
-  bool ended() const { return ended_; }
-  bool expired() const { return expired_; }
-
-  TimePoint last_used;
+  bool ended() const;
+  bool expired() const;
 
  private:
-  void End();
+  void End() HOTROW_REQUIRES(mutex_);
+  void SkipEmpty() HOTROW_REQUIRES(mutex_);
 
   const ScanRange range_;
-  std::vector<Key> keys_;
-  size_t next_ = 0;
-  bool ended_ = false;
-  bool expired_ = false;
   const std::shared_ptr<MemoryBudget> budget_;  // shared: a scan may outlive the shard
+
+  mutable Mutex mutex_;
+  std::vector<std::vector<Key>> keys_ HOTROW_GUARDED_BY(mutex_);  // by strand
+  size_t strand_ HOTROW_GUARDED_BY(mutex_) = 0;
+  size_t next_ HOTROW_GUARDED_BY(mutex_) = 0;  // of that strand's keys
+  bool ended_ HOTROW_GUARDED_BY(mutex_) = false;
+  bool expired_ HOTROW_GUARDED_BY(mutex_) = false;
+  TimePoint last_used_ HOTROW_GUARDED_BY(mutex_);
 };
 
 class ScanSet {
@@ -69,14 +80,17 @@ class ScanSet {
   static constexpr size_t kMaxScans = 4;
   static constexpr std::chrono::seconds kIdleLimit{60};
 
-  absl::StatusOr<std::shared_ptr<TableScan>> Start(ScanRange range, Table& table,
+  // A scan that has its place and no keys yet. Any thread.
+  absl::StatusOr<std::shared_ptr<TableScan>> Start(ScanRange range,
                                                    std::shared_ptr<MemoryBudget> budget,
                                                    TableScan::TimePoint now);
 
  private:
-  std::weak_ptr<TableScan>* FreePlace(TableScan::TimePoint now);
+  std::weak_ptr<TableScan>* FreePlace(TableScan::TimePoint now) HOTROW_REQUIRES(mutex_);
 
-  std::array<std::weak_ptr<TableScan>, kMaxScans> scans_;  // weak: an abandoned scan is gone
+  Mutex mutex_;
+  // Weak: an abandoned scan is gone.
+  std::array<std::weak_ptr<TableScan>, kMaxScans> scans_ HOTROW_GUARDED_BY(mutex_);
 };
 
 // Rows per batch: at most `wanted` (0: as many as fit 1 MiB), and never more than fit a message.

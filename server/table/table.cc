@@ -55,8 +55,7 @@ void Touch(RowMeta* meta, uint64_t lsn) {
 absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, MemoryBudget& budget,
                                                      TableWorkspace& workspace) {
   RowStoreOptions store_options;
-  store_options.layout =
-      RowLayout::Of(options.dim, StateColumns(options.optimizer.kind, options.dim));
+  store_options.layout = options.layout();
   store_options.table_salt = options.table_salt;
   store_options.slots_per_set = options.slots_per_set;
   store_options.max_slots = MaxSlots(options);
@@ -68,13 +67,6 @@ absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, Memor
 Table::Table(TableOptions options, std::unique_ptr<RowStore> store, TableWorkspace& workspace)
     : options_(std::move(options)), store_(std::move(store)), workspace_(workspace) {}
 
-bool Table::KeysInRange(std::span<const Key> keys) const {
-  if (options_.num_embeddings == 0) return true;
-  Key highest = 0;
-  for (const Key key : keys) highest = std::max(highest, key);
-  return highest < options_.num_embeddings;
-}
-
 bool Table::GradientsInBound(std::span<const ConstRowPointer> rows) const {
   return MagnitudesWithin({rows, options_.dim}, options_.gradient_bound);
 }
@@ -83,32 +75,29 @@ bool Table::RowsFinite(std::span<const ConstRowPointer> rows) const {
   return MagnitudesWithin({rows, options_.dim}, std::numeric_limits<float>::max());
 }
 
-uint32_t Table::Pull(std::span<const Key> keys, std::byte* out) {
+uint32_t Table::Pull(std::span<const Key> keys, std::span<const RowPointer> rows) {
   TableWorkspace& work = workspace_;
-  const int64_t row_bytes = options_.dim * static_cast<int64_t>(sizeof(float));
   const int64_t count = static_cast<int64_t>(keys.size());
-  counters_.rows_pulled += keys.size();
   uint32_t initial = 0;
   for (int64_t begin = 0; begin < count; begin += kRowsAtATime) {
-    const auto some = keys.subspan(begin, std::min(kRowsAtATime, count - begin));
-    work.slots.resize(some.size());
-    work.targets.resize(some.size());
-    for (size_t i = 0; i < some.size(); ++i) {
-      work.targets[i] = AsRow(out + (begin + static_cast<int64_t>(i)) * row_bytes);
-    }
+    const int64_t size = std::min(kRowsAtATime, count - begin);
+    const auto some = keys.subspan(begin, size);
+    const auto targets = rows.subspan(begin, size);
+    work.slots.resize(size);
     store_->Find(some, work.slots);
-    store_->CopyWeights(work.slots, {work.targets, options_.dim});
+    store_->CopyWeights(work.slots, {targets, options_.dim});
     work.fresh_keys.clear();
     work.fresh_rows.clear();
-    for (size_t i = 0; i < some.size(); ++i) {
+    for (int64_t i = 0; i < size; ++i) {
       if (work.slots[i] != kNoSlot) continue;
       work.fresh_keys.push_back(some[i]);
-      work.fresh_rows.push_back(work.targets[i]);
+      work.fresh_rows.push_back(targets[i]);
     }
     if (work.fresh_keys.empty()) continue;
     InitializeRows(options_.initializer, work.fresh_keys, {work.fresh_rows, options_.dim});
     initial += static_cast<uint32_t>(work.fresh_keys.size());
   }
+  counters_.rows_pulled += keys.size();
   counters_.rows_pulled_initial += initial;
   return initial;
 }

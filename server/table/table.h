@@ -35,7 +35,6 @@ struct TableCounters {
 struct TableWorkspace {
   std::vector<Slot> slots;
   std::vector<uint8_t> created;
-  std::vector<RowPointer> targets;
   std::vector<std::byte*> records;
   std::vector<ConstRowPointer> gradients;
   std::vector<Key> fresh_keys;
@@ -49,16 +48,14 @@ class Table {
   static absl::StatusOr<std::unique_ptr<Table>> Create(TableOptions options, MemoryBudget& budget,
                                                        TableWorkspace& workspace);
 
-  // False if a key is outside 0 .. num_embeddings - 1. Open tables take every key.
-  bool KeysInRange(std::span<const Key> keys) const;
   // False if a value is not finite or its magnitude is above the table's bound.
   bool GradientsInBound(std::span<const ConstRowPointer> rows) const;
   // False if a value is not finite.
   bool RowsFinite(std::span<const ConstRowPointer> rows) const;
 
-  // Writes the row of keys[i], or its initial value, to out + i * dim * 4 bytes. Changes nothing
-  // but counters. Keys may repeat. Returns how many of them are not stored.
-  uint32_t Pull(std::span<const Key> keys, std::byte* out);
+  // Writes the row of keys[i], or its initial value, to rows[i]. Changes nothing but counters. Keys
+  // may repeat. Returns how many of them are not stored.
+  uint32_t Pull(std::span<const Key> keys, std::span<const RowPointer> rows);
 
   // Applies every row of the batch as a gradient; unknown keys are created from their initial
   // value. Fills the results of the parts and slots().

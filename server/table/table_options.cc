@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -144,6 +145,17 @@ absl::StatusOr<TableOptions> TableOptions::FromSchema(const v1::TableSchema& giv
   if (absl::Status status = FillOptimizer(schema, &options); !status.ok()) return status;
   if (absl::Status status = FillInitializer(schema, &options); !status.ok()) return status;
   return options;
+}
+
+bool TableOptions::KeysInRange(std::span<const Key> keys) const {
+  if (num_embeddings == 0) return true;
+  Key highest = 0;
+  for (const Key key : keys) highest = std::max(highest, key);
+  return highest < num_embeddings;
+}
+
+RowLayout TableOptions::layout() const {
+  return RowLayout::Of(dim, StateColumns(optimizer.kind, dim));
 }
 
 }  // namespace hotrow

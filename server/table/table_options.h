@@ -6,9 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/key.h"
+#include "kernels/base/row_layout.h"
 #include "kernels/initializers/initializer.h"
 #include "kernels/optimizers/row_optimizer.h"
 
@@ -30,6 +33,10 @@ struct TableOptions {
   int slots_per_set = 32;
 
   static absl::StatusOr<TableOptions> FromSchema(const v1::TableSchema& schema);
+
+  // False if a key is outside 0 .. num_embeddings - 1. Open tables take every key.
+  bool KeysInRange(std::span<const Key> keys) const;
+  RowLayout layout() const;
 };
 
 // Fills defaults (data types, bias correction, admission, eviction, gradient bound ...) of fields

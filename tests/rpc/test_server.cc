@@ -38,7 +38,8 @@ TestServer::TestServer(RpcServerOptions options) {
   auto created =
       Shard::Create({.shard = 0,
                      .map = *wire::ShardMap::Static({rpc->listen_address()}, kPartitions),
-                     .memory_budget_bytes = int64_t{256} << 20});
+                     .memory_budget_bytes = int64_t{256} << 20,
+                     .strands = 3});
   EXPECT_TRUE(created.ok()) << created.status().message();
   shard = *std::move(created);
   rpc->Serve(shard.get());

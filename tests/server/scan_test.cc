@@ -115,7 +115,7 @@ TEST(Scan, RefusesAnUnknownTable) {
 }
 
 TEST(Scan, SendsFewerRowsThanAskedForWhereAMessageHasNoRoomForThem) {
-  OneTable one(SgdSchema("t", 1000));
+  OneTable one(SgdSchema("t", 1000), {.strands = 1});  // a batch holds rows of one strand
   for (const uint64_t salt : {1, 2}) {
     const auto keys = MixedKeys(900, salt);
     one.PushAll(one.Part(keys, MixedRows(keys, 1000)));
@@ -167,7 +167,16 @@ TEST(Scan, MayOutliveItsShard) {
 class ScanSetTest : public testing::Test {
  protected:
   absl::StatusOr<std::shared_ptr<TableScan>> Start(std::chrono::seconds at) {
-    return scans_.Start({1, 10, false}, *table_, budget_, TableScan::TimePoint(at));
+    return scans_.Start({1, 10, false}, budget_, TableScan::TimePoint(at));
+  }
+
+  void PushRows(const std::vector<Key>& keys) {
+    RowBatch batch;
+    std::vector<std::byte> bytes(keys.size() * 20);
+    std::memcpy(bytes.data(), keys.data(), keys.size() * 8);
+    const wire::Payload payload = Sliced(bytes);
+    batch.Append(payload, 0, {1, static_cast<uint32_t>(keys.size()), 3, 1, 1.0F}, Duplicates::kSum);
+    table_->ApplyPush(batch);
   }
 
   std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(64 << 20);
@@ -180,9 +189,13 @@ class ScanSetTest : public testing::Test {
 TEST_F(ScanSetTest, EndsAnIdleScanWhenItsPlaceIsNeeded) {
   using std::chrono::seconds;
   std::vector<std::shared_ptr<TableScan>> running;
-  for (int i = 0; i < 4; ++i) running.push_back(*Start(seconds(100 + i)));
+  PushRows(MixedKeys(20));
+  for (int i = 0; i < 4; ++i) {
+    running.push_back(*Start(seconds(100 + i)));
+    ASSERT_TRUE(running.back()->AddKeys(*table_).ok());
+  }
   EXPECT_FALSE(Start(seconds(159)).ok());
-  running[0]->last_used = TableScan::TimePoint(seconds(150));
+  EXPECT_EQ(running[0]->Next(*table_, TableScan::TimePoint(seconds(150))).message.row_count, 10U);
   EXPECT_FALSE(Start(seconds(160)).ok()) << "the others were used 59 s ago or less";
   EXPECT_TRUE(Start(seconds(161)).ok());
   EXPECT_FALSE(running[0]->expired());
@@ -190,22 +203,17 @@ TEST_F(ScanSetTest, EndsAnIdleScanWhenItsPlaceIsNeeded) {
 }
 
 TEST_F(ScanSetTest, TakesItsKeysFromTheBudgetAndGivesThemBack) {
-  RowBatch batch;
-  const auto keys = MixedKeys(100);
-  std::vector<std::byte> bytes(100 * 20);
-  std::memcpy(bytes.data(), keys.data(), 800);
-  const wire::Payload payload = Sliced(bytes);
-  batch.Append(payload, 0, {1, 100, 3, 1, 1.0F}, Duplicates::kSum);
-  table_->ApplyPush(batch);
+  PushRows(MixedKeys(100));
   const int64_t before = budget_->used_bytes();
   {
     const auto scan = Start(std::chrono::seconds(1));
+    EXPECT_TRUE((*scan)->AddKeys(*table_).ok());
     EXPECT_EQ(budget_->used_bytes(), before + 800);
   }
   EXPECT_EQ(budget_->used_bytes(), before);
   MemoryBudget& budget = *budget_;
   ASSERT_TRUE(budget.TryTake(budget.limit_bytes() - before - 799));
-  EXPECT_EQ(KindOf(Start(std::chrono::seconds(2)).status()), ErrorKind::kOverloaded);
+  EXPECT_EQ(KindOf((*Start(std::chrono::seconds(2)))->AddKeys(*table_)), ErrorKind::kOverloaded);
   budget.GiveBack(budget.limit_bytes() - before - 799);
 }
 

@@ -33,13 +33,19 @@ wire::ShardMap TestMap(const HarnessOptions& options) {
   return *wire::ShardMap::Static(names, options.partitions);
 }
 
+int DefaultStrands() {
+  const char* const wished = std::getenv("HOTROW_TEST_STRANDS");
+  return wished == nullptr ? 1 : std::atoi(wished);
+}
+
 std::unique_ptr<Shard> MakeShard(const HarnessOptions& options, uint32_t shard) {
   ShardOptions shard_options{.shard = shard,
                              .map = TestMap(options),
                              .memory_budget_bytes = options.memory_budget_bytes,
                              .max_queued_requests = options.max_queued_requests,
                              .max_queued_bytes = options.max_queued_bytes,
-                             .max_sessions = options.max_sessions};
+                             .max_sessions = options.max_sessions,
+                             .strands = options.strands};
   return *Shard::Create(std::move(shard_options));
 }
 
@@ -112,8 +118,12 @@ struct StrandBlocker::Gate {
 };
 
 StrandBlocker::StrandBlocker(Shard& shard) : gate_(std::make_shared<Gate>()) {
-  // A pull of an unknown table answers at once, and its callback runs on the strand.
-  shard.Pull(PullMessage(0, {}), kNoDeadline, [gate = gate_](PullReply) {
+  v1::CreateTableRequest request;
+  *request.mutable_schema() = SgdSchema("strand_blocker", 1);
+  request.set_exist_ok(true);
+  const uint32_t table = shard.CreateTable(request)->table().table_id();
+  // The callback of a scan runs on the first strand, before others when there are several.
+  shard.Scan(table, 1, false, [gate = gate_](auto) {
     gate->entered.set_value();
     gate->released.get_future().get();
     gate->left.set_value();

@@ -18,6 +18,9 @@ inline constexpr Deadline kNoDeadline = Deadline::max();
 v1::TableSchema SgdSchema(const std::string& name, uint32_t dim);
 v1::TableSchema AdagradSchema(const std::string& name, uint32_t dim);
 
+// 1, or HOTROW_TEST_STRANDS: every test of a shard holds for any number of strands.
+int DefaultStrands();
+
 struct HarnessOptions {
   uint32_t shards = 1;
   uint32_t partitions = 64;
@@ -25,6 +28,7 @@ struct HarnessOptions {
   int64_t max_queued_requests = 1024;
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 16;
+  int strands = DefaultStrands();
 };
 
 wire::ShardMap TestMap(const HarnessOptions& options);
@@ -48,7 +52,7 @@ v1::OpenSessionRequest SessionRequest(uint64_t client, uint64_t restart_count = 
 std::vector<Key> KeysOf(const wire::ShardMap& map, const std::string& table, uint32_t partition,
                         int64_t count);
 
-// Blocks the strand until released, so that requests queue up behind it.
+// Blocks the first strand until released, so that requests queue up behind it.
 class StrandBlocker {
  public:
   explicit StrandBlocker(Shard& shard);

@@ -1,4 +1,4 @@
-#include "server/shard/table_set.h"
+#include "server/shard/table_directory.h"
 
 #include <fmt/format.h>
 
@@ -46,68 +46,73 @@ wire::ErrorInfo NoSuchTable(const std::string& name) {
   return error;
 }
 
-v1::TableDescription TableEntry::Describe() const {
-  v1::TableDescription description;
-  description.set_table_id(id);
-  *description.mutable_schema() = schema;
-  description.set_row_bytes(static_cast<uint32_t>(table->layout().row_bytes));
-  description.set_highest_step(table->counters().highest_step);
-  return description;
-}
+TableDirectory::TableDirectory(Options options)
+    : options_(options), first_id_(RandomFirstId()) {}
 
-void TableEntry::FillStats(v1::TableStats* stats) const {
-  const TableCounters& counters = table->counters();
-  stats->set_table_id(id);
-  stats->set_name(schema.name());
-  stats->set_rows(table->rows());
-  stats->set_used_bytes(table->rows() * table->layout().row_bytes);
-  stats->set_allocated_bytes(table->allocated_bytes());
-  stats->set_rows_pulled(counters.rows_pulled);
-  stats->set_rows_pulled_initial(counters.rows_pulled_initial);
-  stats->set_rows_pushed(counters.rows_pushed);
-  stats->set_rows_created(counters.rows_created);
-  stats->set_rows_refused(counters.rows_refused);
-  stats->set_gradients_refused(counters.gradients_refused);
-  stats->set_highest_step(counters.highest_step);
-}
-
-TableSet::TableSet(Options options, MemoryBudget& budget)
-    : options_(options), budget_(budget), next_id_(RandomFirstId()) {}
-
-Table* TableSet::Find(uint32_t id) {
+TableDirectory::Entry TableDirectory::Find(uint32_t id) const {
+  MutexLock lock(mutex_);
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second->table.get();
+  return found == by_id_.end() ? nullptr : found->second;
 }
 
-const TableEntry* TableSet::Find(const std::string& name) const {
+TableDirectory::Entry TableDirectory::Find(const std::string& name) const {
+  MutexLock lock(mutex_);
   const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &found->second;
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
-absl::StatusOr<v1::CreateTableResponse> TableSet::Create(const v1::CreateTableRequest& request) {
-  const v1::TableSchema schema = NormalizedSchema(request.schema());
-  v1::CreateTableResponse response;
-  if (const TableEntry* entry = Find(schema.name()); entry != nullptr) {
-    if (absl::Status status = CheckExisting(*entry, request); !status.ok()) return status;
-    *response.mutable_table() = entry->Describe();
-    return response;
+std::vector<TableDirectory::Entry> TableDirectory::List() const {
+  std::vector<Entry> entries;
+  MutexLock lock(mutex_);
+  entries.reserve(by_name_.size());
+  for (const auto& [name, entry] : by_name_) entries.push_back(entry);
+  return entries;
+}
+
+absl::StatusOr<TableDirectory::Plan> TableDirectory::PlanCreation(
+    const v1::CreateTableRequest& request) const {
+  auto entry = std::make_shared<TableEntry>();
+  entry->schema = NormalizedSchema(request.schema());
+  const std::string& name = entry->schema.name();
+  MutexLock lock(mutex_);
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    if (absl::Status status = CheckExisting(*found->second, request); !status.ok()) return status;
+    return Plan{.entry = found->second, .exists = true};
   }
-  uint32_t id = request.table_id();
-  if (absl::Status status = CheckNewId(schema.name(), id); !status.ok()) return status;
-  if (id == 0) id = FreshId();
-  auto entry = Add(id, schema);
-  if (!entry.ok()) return entry.status();
-  response.set_created(true);
-  *response.mutable_table() = (*entry)->Describe();
-  return response;
+  entry->id = request.table_id();
+  if (absl::Status status = CheckNewId(name, entry->id); !status.ok()) return status;
+  if (entry->id == 0) entry->id = FreshId();
+  absl::StatusOr<TableOptions> options = TableOptions::FromSchema(entry->schema);
+  if (!options.ok()) return options.status();
+  entry->options = *std::move(options);
+  entry->options.slots_per_set = options_.slots_per_set;
+  return Plan{.entry = std::move(entry), .exists = false};
 }
 
-uint32_t TableSet::FreshId() {
-  while (next_id_ == 0 || used_ids_.contains(next_id_)) ++next_id_;
-  return next_id_;
+uint32_t TableDirectory::FreshId() const {
+  uint32_t id = first_id_ + static_cast<uint32_t>(used_ids_.size());
+  while (id == 0 || used_ids_.contains(id)) ++id;
+  return id;
 }
 
-absl::Status TableSet::CheckExisting(const TableEntry& entry,
+void TableDirectory::Publish(Entry entry) {
+  MutexLock lock(mutex_);
+  used_ids_.insert(entry->id);
+  by_id_[entry->id] = entry;
+  by_name_[entry->schema.name()] = std::move(entry);
+}
+
+TableDirectory::Entry TableDirectory::Remove(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return nullptr;
+  Entry entry = std::move(found->second);
+  by_name_.erase(found);
+  by_id_.erase(entry->id);
+  return entry;
+}
+
+absl::Status TableDirectory::CheckExisting(const TableEntry& entry,
                                      const v1::CreateTableRequest& request) const {
   const std::string& name = entry.schema.name();
   const auto difference = FirstDifference(entry.schema, NormalizedSchema(request.schema()));
@@ -129,7 +134,7 @@ absl::Status TableSet::CheckExisting(const TableEntry& entry,
                "open it, or create it with exist_ok");
 }
 
-absl::Status TableSet::CheckNewId(const std::string& name, uint32_t id) const {
+absl::Status TableDirectory::CheckNewId(const std::string& name, uint32_t id) const {
   if (id == 0 && !options_.assigns_ids) {
     return Error(wire::ErrorKind::kInvalidArgument, name, "this shard does not assign table ids",
                  "create the table on the owner of partition 0 first, then here with its id");
@@ -145,28 +150,6 @@ absl::Status TableSet::CheckNewId(const std::string& name, uint32_t id) const {
   if (by_name_.size() < kMaxTables) return absl::OkStatus();
   return Error(wire::ErrorKind::kCapacityFull, name,
                fmt::format("this shard has its {} tables", kMaxTables), "drop a table");
-}
-
-absl::StatusOr<TableEntry*> TableSet::Add(uint32_t id, const v1::TableSchema& schema) {
-  auto options = TableOptions::FromSchema(schema);
-  if (!options.ok()) return options.status();
-  options->slots_per_set = options_.slots_per_set;
-  auto table = Table::Create(*std::move(options), budget_, workspace_);
-  if (!table.ok()) return table.status();
-  TableEntry& entry = by_name_[schema.name()];
-  entry = {id, schema, *std::move(table)};
-  by_id_[id] = &entry;
-  used_ids_.insert(id);
-  return &entry;
-}
-
-absl::StatusOr<std::unique_ptr<Table>> TableSet::Drop(const std::string& name) {
-  const auto found = by_name_.find(name);
-  if (found == by_name_.end()) return wire::ToStatus(NoSuchTable(name));
-  std::unique_ptr<Table> table = std::move(found->second.table);
-  by_id_.erase(found->second.id);
-  by_name_.erase(found);
-  return table;
 }
 
 }  // namespace hotrow

@@ -1,0 +1,58 @@
+// SharedWork: what the strands that work on one request decide together.
+//
+// Thread safety: Begin before any strand knows of the request; the rest from any strand. Bounds: no
+// strand waits for another.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+
+namespace hotrow {
+
+class SharedWork {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // Before `parts` strands get the request. `finish` runs once, on the last of them; here when
+  // there are none.
+  void Begin(int parts, TimePoint deadline, absl::AnyInvocable<void()> finish) {
+    deadline_ = deadline;
+    finish_ = std::move(finish);
+    verdict_.store(Verdict::kOpen, std::memory_order_relaxed);
+    parts_.store(parts, std::memory_order_relaxed);
+    if (parts == 0) Finish();
+  }
+
+  // Whether the request is worked on at all. The first strand that takes it up decides for all of
+  // them, so that none answers "too late" beside one that has done its part.
+  bool InTime(TimePoint now) {
+    Verdict verdict = Verdict::kOpen;
+    const Verdict mine = now < deadline_ ? Verdict::kInTime : Verdict::kLate;
+    // Relaxed: the verdict orders nothing.
+    if (verdict_.compare_exchange_strong(verdict, mine, std::memory_order_relaxed)) verdict = mine;
+    return verdict == Verdict::kInTime;
+  }
+
+  // A strand has done its part.
+  void EndPart() {
+    // Release: what this strand wrote; acquire: the last one sees what all have written.
+    if (parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+  }
+
+ private:
+  enum class Verdict : uint8_t { kOpen, kInTime, kLate };
+
+  void Finish() { std::exchange(finish_, nullptr)(); }
+
+  TimePoint deadline_;
+  absl::AnyInvocable<void()> finish_;
+  std::atomic<Verdict> verdict_ = Verdict::kOpen;
+  std::atomic<int> parts_ = 0;
+};
+
+}  // namespace hotrow
