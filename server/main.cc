@@ -181,6 +181,15 @@ void Stop(Server& server) {
   spdlog::info("stopped");
 }
 
+int WaitForSignal(const sigset_t& signals, RpcServer& rpc) {
+  constexpr timespec kOneSecond = {.tv_sec = 1, .tv_nsec = 0};
+  while (true) {
+    const int signal_number = sigtimedwait(&signals, nullptr, &kOneSecond);
+    if (signal_number > 0) return signal_number;
+    rpc.ReportAlive();
+  }
+}
+
 int Run(int argc, char** argv, char** environment) {
   std::vector<std::string> variables;
   for (char** entry = environment; *entry != nullptr; ++entry) variables.emplace_back(*entry);
@@ -204,9 +213,7 @@ int Run(int argc, char** argv, char** environment) {
     return Fail(kBadConfiguration, status);
   }
   if (absl::Status status = Start(server); !status.ok()) return Fail(kFailure, status);
-  int signal_number = 0;
-  sigwait(&signals, &signal_number);
-  spdlog::info("signal {}: draining", signal_number);
+  spdlog::info("signal {}: draining", WaitForSignal(signals, *server.rpc));
   Stop(server);
   return kSuccess;
 }

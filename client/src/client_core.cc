@@ -50,6 +50,7 @@ ClientCore::ClientCore(ConnectOptions options, client::Cluster cluster)
                                   .target = client::DialTarget(options_, address),
                                   .map = map_,
                                   .cluster_id = cluster.id,
+                                  .keepalive = options_.keepalive,
                                   .alarm = &alarm_,
                                   .session = train ? &session_ : nullptr};
     channels_.push_back(std::make_unique<ShardChannel>(std::move(channel)));

@@ -1,22 +1,28 @@
 #include "client/src/interruptible.h"
 
 #include <thread>
+#include <utility>
 
 #include "hotrow/interrupt.h"
 
 namespace hotrow {
 namespace {
 
-// Of the innermost scope of this thread; null without one.
-thread_local bool (*interrupted_by)() = nullptr;
+thread_local InterruptScope* innermost = nullptr;
 
 }  // namespace
 
-InterruptScope::InterruptScope(bool (*interrupted)()) : outer_(interrupted_by) {
-  interrupted_by = interrupted;
-}
+InterruptScope::InterruptScope(std::function<bool()> interrupted)
+    : interrupted_(std::move(interrupted)), outer_(std::exchange(innermost, this)) {}
 
-InterruptScope::~InterruptScope() { interrupted_by = outer_; }
+InterruptScope::~InterruptScope() { innermost = outer_; }
+
+bool InterruptScope::AskInnermost() {
+  if (innermost == nullptr) return false;
+  // Kept: a call has several waits, and whoever was asked may say it only once.
+  innermost->said_true_ = innermost->said_true_ || innermost->interrupted_();
+  return innermost->said_true_;
+}
 
 namespace client {
 namespace {
@@ -26,10 +32,10 @@ constexpr milliseconds kSlice{100};
 }  // namespace
 
 TimePoint NextLook(TimePoint deadline) {
-  return interrupted_by == nullptr ? deadline : std::min(deadline, Now() + kSlice);
+  return innermost == nullptr ? deadline : std::min(deadline, Now() + kSlice);
 }
 
-bool Interrupted() { return interrupted_by != nullptr && interrupted_by(); }
+bool Interrupted() { return InterruptScope::AskInnermost(); }
 
 bool WaitUntil(CondVar& changed, Mutex& mutex, TimePoint deadline) {
   if (changed.WaitUntil(mutex, NextLook(deadline))) return true;

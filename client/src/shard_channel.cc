@@ -2,6 +2,8 @@
 
 #include <grpcpp/create_channel.h>
 
+#include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +19,6 @@ namespace {
 // A shard that does not even say who it is within this time is asked again.
 constexpr milliseconds kAttemptTimeout{5000};
 
-// A connection that a middlebox has dropped without a word is noticed after both: then it is made
-// anew, and what is pending goes out again. A shard that does nothing for that long is met the same
-// way. The server allows a ping every 5 s.
-constexpr int kKeepaliveMs = 10'000;
-constexpr int kKeepaliveTimeoutMs = 10'000;
-
 bool IsPermanent(const absl::Status& status) {
   const wire::ErrorKind kind = wire::FromStatus(status).kind;
   return !IsTransient(kind) && kind != wire::ErrorKind::kInternal;
@@ -35,7 +31,7 @@ std::string Summary(const wire::ShardMap& map) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, milliseconds keepalive) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(2 * wire::kMaxMessageBytes));
   arguments.SetMaxSendMessageSize(static_cast<int>(2 * wire::kMaxMessageBytes));
@@ -47,8 +43,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  // A connection that a middlebox has dropped without a word is noticed: then it is made anew, and
+  // what is pending goes out again. A shard that does nothing for that long is met the same way.
+  const int keepalive_ms = static_cast<int>(std::min(keepalive, milliseconds(INT_MAX)).count());
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as keepalive wants
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the numbers of pushes are the retry
@@ -57,7 +56,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
 
 ShardChannel::ShardChannel(Options options)
     : options_(std::move(options)),
-      channel_(MakeChannel(options_.target)),
+      channel_(MakeChannel(options_.target, options_.keepalive)),
       admin_(v1::AdminService::NewStub(channel_)),
       parameter_(v1::ParameterService::NewStub(channel_)),
       pulls_(RequestQueue::Kind::kPull, options_.shard, options_.address, *options_.alarm),

@@ -27,7 +27,7 @@
 namespace hotrow::client {
 
 // A channel with a connection of its own.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, milliseconds keepalive);
 
 class ShardChannel final : public MessageStream::Listener, public Timed {
  public:
@@ -37,6 +37,7 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
     std::string target;   // what is dialled
     std::shared_ptr<const wire::ShardMap> map;
     std::string cluster_id;  // of who gave the map, may be empty
+    milliseconds keepalive{10000};
     Alarm* alarm = nullptr;
     Session* session = nullptr;  // null: pulls only
   };

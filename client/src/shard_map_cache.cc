@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/src/ask_shards.h"
 #include "client/src/client_error.h"
 #include "client/src/interruptible.h"
 #include "client/src/shard_channel.h"
@@ -16,15 +17,32 @@ namespace {
 // One address that swallows packets must not use up the time of the others.
 constexpr milliseconds kAttemptTimeout{3000};
 
-absl::StatusOr<Cluster> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
-  grpc::ClientContext context;
-  SetDeadline(context, std::min(deadline, Now() + kAttemptTimeout));
-  v1::GetShardMapResponse response;
-  const grpc::Status status = stub.GetShardMap(&context, {}, &response);
-  if (!status.ok()) return wire::FromGrpcStatus(status);
+absl::StatusOr<Cluster> ClusterOf(const v1::GetShardMapResponse& response) {
   absl::StatusOr<wire::ShardMap> map = wire::ShardMap::FromProto(response.shard_map());
   if (!map.ok()) return map.status();
   return Cluster{*std::move(map), response.cluster_id()};
+}
+
+absl::StatusOr<Cluster> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
+  absl::StatusOr<Cluster> cluster = absl::UnknownError("not asked");
+  RunningCalls<v1::GetShardMapResponse> running(1);
+  {
+    CompletionThread completions;  // its end waits for the answer
+    auto* const call = UnaryCall<v1::GetShardMapResponse>::Start(
+        std::min(deadline, Now() + kAttemptTimeout),
+        [&](grpc::ClientContext* context) {
+          return stub.AsyncGetShardMap(context, {}, &completions.queue());
+        },
+        [&](const grpc::Status& status, const v1::GetShardMapResponse& response) {
+          cluster = status.ok() ? ClusterOf(response)
+                                : absl::StatusOr<Cluster>(wire::FromGrpcStatus(status));
+          running.Ended(0);
+        });
+    running.Started(0, call);
+    call->Await();
+    running.WaitOrCancel();
+  }
+  return cluster;
 }
 
 absl::Status NoneAnswered(const ConnectOptions& options, const std::vector<std::string>& causes) {
@@ -65,7 +83,8 @@ std::string DialTarget(const ConnectOptions& options, const std::string& address
 absl::StatusOr<Cluster> FetchShardMap(const ConnectOptions& options, TimePoint deadline) {
   std::vector<std::unique_ptr<v1::AdminService::Stub>> stubs;
   for (const std::string& address : options.addresses) {
-    stubs.push_back(v1::AdminService::NewStub(MakeChannel(DialTarget(options, address))));
+    stubs.push_back(
+        v1::AdminService::NewStub(MakeChannel(DialTarget(options, address), options.keepalive)));
   }
   std::vector<std::string> causes(stubs.size(), "no answer");
   absl::Status refused;  // the first address that will never answer, which is not asked again

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
+#include "proto/wire/batch_codec.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::client {
@@ -16,6 +17,8 @@ bool NamesAPort(const std::string& address) {
   if (address.rfind("unix:", 0) == 0) return address.size() > 5;
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return false;
+  // An IPv6 address needs brackets.
+  if (address.find(':') != colon && (address[0] != '[' || address[colon - 1] != ']')) return false;
   uint32_t port = 0;
   return absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port < 65536;
 }
@@ -32,6 +35,9 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
                         "Servers listen on port 7070 unless told otherwise.");
   }
   if (options.timeout.count() <= 0) return InvalidInput("", "the timeout is not positive");
+  if (options.keepalive < std::chrono::seconds(1)) {
+    return InvalidInput("", "keepalive is below 1 s");
+  }
   if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");
   if (options.rank >= options.world_size) {
     return InvalidInput(
@@ -70,8 +76,9 @@ absl::Status ValidateRows(const TableSchema& schema, size_t keys, size_t values)
 }
 
 absl::Status ValidateStep(const TableSchema& schema, const PushOptions& options) {
-  if (options.step.has_value() && *options.step < 1) {
-    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': steps count from 1"));
+  if (options.step.has_value() && (*options.step < 1 || *options.step > wire::kMaxStep)) {
+    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': step ", *options.step,
+                                                  " is not in 1 .. 2^53"));
   }
   const float lr = options.learning_rate.value_or(0.0F);
   if (!std::isfinite(lr) || lr < 0) {

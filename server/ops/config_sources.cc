@@ -71,6 +71,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   if (!file) return absl::InvalidArgumentError(path + ": cannot be read");
   std::string text(kMaxFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return absl::InvalidArgumentError(path + ": cannot be read; is it a file?");
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) {
     return absl::InvalidArgumentError(path + ": is larger than 1MiB");

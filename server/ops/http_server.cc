@@ -29,12 +29,18 @@ const char* ReasonOf(int code) {
   }
 }
 
-void Send(mg_connection* connection, const HttpPage& page) {
+bool IsHead(const mg_request_info& request) {
+  return std::strcmp(request.request_method, "HEAD") == 0;
+}
+
+enum class Body : uint8_t { kSent, kLeftOut };
+
+void Send(mg_connection* connection, const HttpPage& page, Body body) {
   mg_printf(connection,
             "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
             "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
             page.code, ReasonOf(page.code), page.content_type.c_str(), page.body.size());
-  mg_write(connection, page.body.data(), page.body.size());
+  if (body == Body::kSent) mg_write(connection, page.body.data(), page.body.size());
 }
 
 }  // namespace
@@ -47,8 +53,8 @@ struct HttpServer::Impl {
   ~Impl();
 
   HttpPage PageFor(const mg_request_info& request) const {
-    if (std::strcmp(request.request_method, "GET") != 0) {
-      return {.code = 405, .body = "only GET is served here\n"};
+    if (std::strcmp(request.request_method, "GET") != 0 && !IsHead(request)) {
+      return {.code = 405, .body = "only GET and HEAD are served here\n"};
     }
     const auto page = pages.find(request.local_uri);
     if (page != pages.end()) return page->second();
@@ -59,7 +65,8 @@ struct HttpServer::Impl {
 
   static int OnRequest(mg_connection* connection) {
     const mg_request_info* request = mg_get_request_info(connection);
-    Send(connection, static_cast<const Impl*>(request->user_data)->PageFor(*request));
+    Send(connection, static_cast<const Impl*>(request->user_data)->PageFor(*request),
+         IsHead(*request) ? Body::kLeftOut : Body::kSent);
     return 1;  // handled
   }
 };
@@ -94,9 +101,15 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
     return absl::UnavailableError("metrics: " + std::string(free.message()));
   }
   const std::string threads = std::to_string(kHttpThreads);
-  const std::array<const char*, 9> options = {
-      "listening_ports", port.c_str(),        "num_threads", threads.c_str(), "request_timeout_ms",
-      "10000",           "enable_keep_alive", "no",          nullptr};
+  const std::array<const char*, 9> options = {"listening_ports",
+                                              port.c_str(),
+                                              "num_threads",
+                                              threads.c_str(),
+                                              "request_timeout_ms",
+                                              "1000",
+                                              "enable_keep_alive",
+                                              "no",
+                                              nullptr};
 
   auto impl = std::make_unique<Impl>();
   impl->pages = std::move(pages);

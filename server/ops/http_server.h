@@ -16,7 +16,7 @@
 
 namespace hotrow {
 
-inline constexpr int kHttpThreads = 4;
+inline constexpr int kHttpThreads = 16;
 
 struct HttpPage {
   int code = 200;

@@ -182,6 +182,8 @@ int64_t RpcServer::highest_stream_bytes() const {
   return impl_->streams->memory.highest_used_bytes();
 }
 
+void RpcServer::ReportAlive() { impl_->SetHealth(kLiveService, Alive()); }
+
 bool RpcServer::Alive() const { return impl_->loops->AliveWithin(kAliveWithin); }
 
 }  // namespace hotrow

@@ -57,6 +57,8 @@ class RpcServer {
   int64_t highest_stream_bytes() const;
   // Whether all event loops turn.
   bool Alive() const;
+  // Tells the health service "live" what Alive() says. To be called every few seconds.
+  void ReportAlive();
 
  private:
   struct Impl;

@@ -20,8 +20,9 @@ constexpr int kWriteBufferBytes = 4 << 20;
 constexpr int kReadChunkBytes = 256 << 10;
 constexpr int kMaxReadChunkBytes = 4 << 20;
 
-// Clients ping idle connections every 10 s; a server that counts pings as abuse would cut them.
-constexpr int kMinPingIntervalMs = 5'000;
+// Clients ping idle connections, once a second at most; a server that counts pings as abuse would
+// cut them.
+constexpr int kMinPingIntervalMs = 500;
 constexpr int kKeepaliveMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 

@@ -31,8 +31,9 @@ wire::ErrorInfo CheckHeader(const wire::SubPush& sub_push, const wire::SubPushTa
     return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
                    fmt::format("learning rate {} is not finite and >= 0", table.learning_rate));
   }
-  if (table.step == 0) {
-    return Refusal(wire::ErrorKind::kInvalidArgument, options.name, "steps count from 1, not 0");
+  if (table.step == 0 || table.step > wire::kMaxStep) {
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
+                   fmt::format("step {} is not in 1 .. 2^53", table.step));
   }
   return {};
 }

@@ -33,7 +33,9 @@ wire::ErrorInfo NoSuchTable(uint32_t id) {
   wire::ErrorInfo error;
   error.kind = wire::ErrorKind::kNotFound;
   error.message = fmt::format("this shard has no table with id {}", id);
-  error.hint = "the table was dropped, or the shard was restarted: create it again";
+  error.hint =
+      "the table was dropped (open it again if it was made anew), or the shard was restarted: "
+      "create it again";
   return error;
 }
 
@@ -46,8 +48,7 @@ wire::ErrorInfo NoSuchTable(const std::string& name) {
   return error;
 }
 
-TableDirectory::TableDirectory(Options options)
-    : options_(options), first_id_(RandomFirstId()) {}
+TableDirectory::TableDirectory(Options options) : options_(options), first_id_(RandomFirstId()) {}
 
 TableDirectory::Entry TableDirectory::Find(uint32_t id) const {
   MutexLock lock(mutex_);
@@ -113,7 +114,7 @@ TableDirectory::Entry TableDirectory::Remove(const std::string& name) {
 }
 
 absl::Status TableDirectory::CheckExisting(const TableEntry& entry,
-                                     const v1::CreateTableRequest& request) const {
+                                           const v1::CreateTableRequest& request) const {
   const std::string& name = entry.schema.name();
   const auto difference = FirstDifference(entry.schema, NormalizedSchema(request.schema()));
   if (difference) {

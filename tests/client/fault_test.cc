@@ -65,6 +65,26 @@ TEST(Faults, PushesThroughConnectionsThatAreCutAreAppliedExactlyOnce) {
   std::printf("%d cuts, %lu sub-pushes came twice\n", cuts.load(), duplicates);
 }
 
+TEST(Faults, AConnectionThatSwallowsEverythingIsMadeAnew) {
+  LocalServers servers(1);
+  const std::string& address = servers.addresses()[0];
+  TcpProxy proxy(std::stoi(address.substr(address.find(':') + 1)));
+  const auto client = servers.Connect({.addresses = {address},
+                                       .address_map = {{address, proxy.address()}},
+                                       .timeout = seconds(60),
+                                       .keepalive = seconds(1)});
+  const auto table = client->CreateTable(Counting("swallowed"));
+  ASSERT_OK(table);
+  const std::vector<Key> keys = {1, 2, 3};
+  const std::vector<float> ones(keys.size(), 1.0F);
+  EXPECT_OK(table->Push(keys, ones));
+  proxy.SwallowAll();
+  const auto began = Clock::now();
+  EXPECT_OK(table->Push(keys, ones));
+  EXPECT_LT(Clock::now() - began, seconds(20));
+  for (const float weight : PullRows(*table, keys)) EXPECT_EQ(weight, -2.0F);
+}
+
 TEST(Faults, APushToAStoppedShardStaysPendingAndFlushWaitsForIt) {
   LocalServers servers(2);
   const auto client = servers.Connect();

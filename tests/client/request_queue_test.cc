@@ -92,7 +92,7 @@ class OpenStream final : public MessageStream::Listener {
  public:
   OpenStream(const std::string& address, grpc::CompletionQueue& completions, RequestQueue& queue)
       : queue_(queue),
-        stream_(MessageStream::Start(client::MakeChannel(address),
+        stream_(MessageStream::Start(client::MakeChannel(address, std::chrono::seconds(10)),
                                      "/hotrow.v1.ParameterService/Pull", completions, *this)) {
     EXPECT_TRUE(Becomes([&] { return open_.load(); }));
   }

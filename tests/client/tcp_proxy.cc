@@ -50,6 +50,11 @@ void TcpProxy::CutAll() {
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
 }
 
+void TcpProxy::SwallowAll() {
+  const std::lock_guard lock(mutex_);
+  swallowed_ = connections_;
+}
+
 void TcpProxy::Serve(int client) {
   const int server = socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in address = Loopback(target_port_);
@@ -61,14 +66,16 @@ void TcpProxy::Serve(int client) {
   const std::lock_guard lock(mutex_);
   sockets_.push_back(client);
   sockets_.push_back(server);
-  threads_.emplace_back([this, client, server] { Forward(client, server); });
-  threads_.emplace_back([this, client, server] { Forward(server, client); });
+  const int64_t number = connections_++;
+  threads_.emplace_back([=, this] { Forward(client, server, number); });
+  threads_.emplace_back([=, this] { Forward(server, client, number); });
 }
 
-void TcpProxy::Forward(int from, int to) {
+void TcpProxy::Forward(int from, int to, int64_t connection) {
   char bytes[16384];
   for (ssize_t got = recv(from, bytes, sizeof(bytes), 0); got > 0;
        got = recv(from, bytes, sizeof(bytes), 0)) {
+    if (connection < swallowed_) continue;
     for (ssize_t sent = 0; sent < got;) {
       const ssize_t now = send(to, bytes + sent, got - sent, MSG_NOSIGNAL);
       if (now <= 0) return;

@@ -20,18 +20,22 @@ class TcpProxy {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   // Resets all connections. Those that come later are served again.
   void CutAll();
+  // Drops what arrives on the connections of now, without a word. Those that come later are served.
+  void SwallowAll();
   int64_t forwarded_bytes() const { return forwarded_bytes_.load(); }
 
  private:
   void Serve(int client);
-  void Forward(int from, int to);
+  void Forward(int from, int to, int64_t connection);
 
   const int target_port_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int64_t> forwarded_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
+  std::atomic<int64_t> swallowed_ = 0;  // connections below this number
   std::mutex mutex_;
+  int64_t connections_ = 0;
   std::vector<int> sockets_;  // open connections, both sides
   std::vector<std::thread> threads_;
   std::thread acceptor_;

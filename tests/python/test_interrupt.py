@@ -27,7 +27,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 @contextmanager
-def _frozen(cluster: LocalCluster) -> Iterator[None]:
+def frozen(cluster: LocalCluster) -> Iterator[None]:
     """Stop the server's process without ending it: calls wait."""
     os.kill(cluster.pid(0), signal.SIGSTOP)
     try:
@@ -36,7 +36,7 @@ def _frozen(cluster: LocalCluster) -> Iterator[None]:
         os.kill(cluster.pid(0), signal.SIGCONT)
 
 
-def _interrupted(call: Callable[[], object]) -> BaseException | None:
+def interrupted(call: Callable[[], object], within_s: float = SOON_S) -> BaseException | None:
     """Run `call`, press Ctrl-C after a moment, and return the cause of the KeyboardInterrupt."""
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.monotonic()
@@ -46,52 +46,52 @@ def _interrupted(call: Callable[[], object]) -> BaseException | None:
             call()
     finally:
         timer.cancel()
-    assert time.monotonic() - begin < SOON_S
+    assert time.monotonic() - begin < within_s
     return caught.value.__cause__
 
 
-def _table(client: hotrow.Client, name: str) -> hotrow.Table:
+def simple_table(client: hotrow.Client, name: str) -> hotrow.Table:
     return client.create_table(name, 2, optimizer=hotrow.Sgd(lr=1.0), durability="memory")
 
 
 def test_a_pull_is_dropped_and_the_client_goes_on(cluster: LocalCluster) -> None:
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
+    table = simple_table(client, "t")
     before = table.pull([1, 2])
-    with _frozen(cluster):
-        cause = _interrupted(lambda: table.pull([1, 2]))
+    with frozen(cluster):
+        cause = interrupted(lambda: table.pull([1, 2]))
         assert isinstance(cause, hotrow.DeadlineExceeded)
     assert np.array_equal(table.pull([1, 2]), before)
 
 
 def test_a_push_stays_pending_and_is_applied_once(cluster: LocalCluster) -> None:
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
+    table = simple_table(client, "t")
     before = table.pull([1])
-    with _frozen(cluster):
-        cause = _interrupted(lambda: table.push([1], np.ones((1, 2), np.float32)))
+    with frozen(cluster):
+        cause = interrupted(lambda: table.push([1], np.ones((1, 2), np.float32)))
         assert "still pending" in str(cause)
-        assert isinstance(_interrupted(client.flush), hotrow.DeadlineExceeded)
+        assert isinstance(interrupted(client.flush), hotrow.DeadlineExceeded)
     client.flush()
     assert np.array_equal(table.pull([1]), before - 1)
 
 
 def test_a_future_keeps_its_result(cluster: LocalCluster) -> None:
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
-    with _frozen(cluster):
+    table = simple_table(client, "t")
+    with frozen(cluster):
         future = table.push_async([1], np.ones((1, 2), np.float32))
-        _interrupted(lambda: future.result(PATIENCE_S))
+        interrupted(lambda: future.result(PATIENCE_S))
     assert future.result(PATIENCE_S).rows_created == 1
 
 
 def test_questions_to_all_shards_are_cancelled(cluster: LocalCluster) -> None:
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
-    with _frozen(cluster):
+    table = simple_table(client, "t")
+    with frozen(cluster):
         for question in (table.size, client.tables, client.status):
-            _interrupted(question)
-        _interrupted(lambda: client.table("t"))
+            interrupted(question)
+        interrupted(lambda: client.table("t"))
     assert table.size() == 0
 
 
@@ -99,16 +99,16 @@ def test_connect_ends_between_two_attempts() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        cause = _interrupted(lambda: hotrow.connect(address, timeout=PATIENCE_S))
+        cause = interrupted(lambda: hotrow.connect(address, timeout=PATIENCE_S))
     assert isinstance(cause, hotrow.Unavailable)
 
 
 def test_close_gives_up_and_says_what(cluster: LocalCluster) -> None:
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
-    with _frozen(cluster):
+    table = simple_table(client, "t")
+    with frozen(cluster):
         table.push_async([1], np.ones((1, 2), np.float32))
-        assert isinstance(_interrupted(client.close), hotrow.SessionLost)
+        assert isinstance(interrupted(client.close), hotrow.SessionLost)
 
 
 def test_a_handler_of_the_program_is_run_and_its_exception_raised(cluster: LocalCluster) -> None:
@@ -119,11 +119,11 @@ def test_a_handler_of_the_program_is_run_and_its_exception_raised(cluster: Local
         raise Preempted
 
     client = cluster.connect(timeout=PATIENCE_S)
-    table = _table(client, "t")
+    table = simple_table(client, "t")
     old = signal.signal(signal.SIGUSR1, handler)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
     try:
-        with _frozen(cluster), pytest.raises(Preempted):
+        with frozen(cluster), pytest.raises(Preempted):
             timer.start()
             table.pull([1])
     finally:

@@ -47,6 +47,9 @@ struct ConnectOptions {
   uint32_t rank = 0;                         // of this worker, below world_size
   uint32_t world_size = 1;                   // workers of the job
   Access access = Access::kTrain;
+  // A connection is asked for a sign of life after this long without one, and made anew when none
+  // comes within the same time; >= 1 s.
+  std::chrono::milliseconds keepalive{10000};
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
 

@@ -8,21 +8,28 @@
 
 #pragma once
 
+#include <functional>
+
 namespace hotrow {
 
 class InterruptScope {
  public:
   // While the scope lives, a call that waits asks `interrupted` about ten times a second, holding
-  // no lock. Once it has said true, the call ends as if its deadline had passed: a pull is dropped,
-  // a push that was numbered stays pending. Not asked: a call that waits for room under
-  // max_in_flight_bytes, and one question of Connect to one address (3 seconds at most).
-  explicit InterruptScope(bool (*interrupted)());
+  // no lock, until it has said true. Then the call ends as if its deadline had passed: a pull is
+  // dropped, a push that was numbered stays pending. Not asked: a call that waits for room under
+  // max_in_flight_bytes.
+  explicit InterruptScope(std::function<bool()> interrupted);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 
+  // Asks the innermost scope of this thread; false without one. For the client itself.
+  static bool AskInnermost();
+
  private:
-  bool (*const outer_)();
+  const std::function<bool()> interrupted_;
+  InterruptScope* const outer_;  // the scope around this one
+  bool said_true_ = false;
 };
 
 }  // namespace hotrow

@@ -80,6 +80,7 @@ def as_keys(keys: Any, name: str = "keys") -> Keys:
     """
     _refuse_mask(keys, name)
     if is_tensor(keys):
+        _refuse_layout(keys, name)
         check_key_type(str(keys.dtype).removeprefix("torch."), name)
         array = keys.detach().cpu().numpy()
         return Keys(_as_words(array), tuple(keys.shape), keys.device)
@@ -94,6 +95,16 @@ def _refuse_mask(array: Any, name: str) -> None:
             f"{name} must not be a masked array: the masked values would be used",
             hint="Give array.compressed() or array.filled(value).",
         )
+
+
+def _refuse_layout(tensor: Any, name: str) -> None:
+    """Refuse tensors without plain memory behind them."""
+    torch = sys.modules["torch"]
+    kind = "meta" if tensor.is_meta else "nested" if tensor.is_nested else None
+    if kind is None and tensor.layout != torch.strided:
+        kind = "sparse"
+    if kind:
+        raise InvalidArgument(f"{name} must be a dense tensor, not a {kind} one")
 
 
 def check_key_type(dtype: str, name: str, allowed: tuple[str, ...] = _KEY_TYPES) -> None:
@@ -179,6 +190,7 @@ def as_float_array(values: Any, name: str) -> np.ndarray:
     """
     _refuse_mask(values, name)
     if is_tensor(values):
+        _refuse_layout(values, name)
         if not values.is_floating_point():
             dtype = str(values.dtype).removeprefix("torch.")
             raise InvalidArgument(f"{name} must be a floating type such as float32, not {dtype}")

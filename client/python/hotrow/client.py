@@ -18,7 +18,7 @@ from hotrow.durability import check_durability
 from hotrow.errors import ClientClosed, InvalidArgument, NotFound, Unimplemented
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
-from hotrow.scalars import as_integer
+from hotrow.scalars import as_float, as_integer
 from hotrow.table import Table
 
 _MODES = ("async", "bounded", "sync")
@@ -78,14 +78,16 @@ def connect(
         No shard answered in time.
     """
     _refuse_connect_options(tls, token, mode, max_steps_ahead)
-    if not isinstance(job, str) or len(job.encode()) > 128:
+    if not isinstance(job, str) or len(job.encode(errors="surrogatepass")) > 128:
         raise InvalidArgument("job must be a str of at most 128 bytes")
+    if not job.isprintable():
+        raise InvalidArgument(f"job must be printable, not {job!r}")
     world_size = as_integer(world_size, "world_size", 1, 2**32 - 1)
     rank = as_integer(rank, "rank", 0, world_size - 1)
     seconds = check_timeout(timeout)
     if not seconds:
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
-    dialled = tuple(sorted((address_map or {}).items()))
+    dialled = _dialled(address_map)
     client = Client(_Options(_split(addresses), seconds, job, rank, world_size, dialled))
     _ = client.native
     return client
@@ -104,6 +106,18 @@ def _refuse_connect_options(tls: Any, token: Any, mode: str, max_steps_ahead: An
         raise Unimplemented(
             "max_steps_ahead belongs to mode='bounded', which is not offered by this version"
         )
+
+
+def _dialled(address_map: Any) -> tuple[tuple[str, str], ...]:
+    pairs = address_map or {}
+    if not isinstance(pairs, Mapping) or not all(
+        isinstance(part, str) for pair in pairs.items() for part in pair
+    ):
+        raise InvalidArgument(
+            f"address_map must map addresses to addresses, not {address_map!r}",
+            hint='e.g. {"shard-0:7070": "127.0.0.1:9001"}',
+        )
+    return tuple(sorted(pairs.items()))
 
 
 def _split(addresses: str | Iterable[str]) -> tuple[str, ...]:
@@ -130,7 +144,7 @@ class Client:
     """A connection to all shards of a cluster. Safe to use from many threads.
 
     It can be pickled: the copy connects to the same addresses at first use. It is a context manager
-    that closes itself. After fork() a child gets `ForkedProcess`: connect there anew. A client that
+    that closes itself. After fork() a child gets `ForkedProcess`: use spawn. A client that
     is dropped without `close` closes itself too, which may wait for pending pushes, and warns
     (RuntimeWarning) of what they raise.
 
@@ -237,7 +251,7 @@ class Client:
         schema.seed = as_integer(seed, "seed", 0, 2**64 - 1)
         if num_embeddings is not None:
             schema.num_embeddings = as_integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
-        schema.gradient_bound = gradient_bound
+        schema.gradient_bound = as_float(gradient_bound, "gradient_bound", 0.0)
         return Table(self, name, self.native.create_table(schema, bool(exist_ok)))
 
     def table(self, name: str) -> Table:

@@ -185,7 +185,8 @@ class Adam(Optimizer):
         """Refuse what cannot be served."""
         super().__post_init__()
         set_floats(self, "eps", least=0.0)
-        betas = tuple(as_float(beta, "betas", 0.0) for beta in self.betas)
+        given = self.betas if isinstance(self.betas, (tuple, list)) else ()
+        betas = tuple(as_float(beta, "betas", 0.0) for beta in given)
         if len(betas) != 2 or not all(beta < 1.0 for beta in betas):
             raise InvalidArgument(f"betas must be two numbers in [0, 1), not {self.betas!r}")
         object.__setattr__(self, "betas", betas)

@@ -38,7 +38,7 @@ def scan_batches(
 
     def run() -> None:
         try:
-            table.scan(batch, with_state, lambda *arrays: put(arrays))
+            table.scan(batch, with_state, lambda *arrays: put(arrays), stopped.is_set)
             put(None)
         except BaseException as error:
             put(error)

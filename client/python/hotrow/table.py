@@ -15,7 +15,7 @@ from hotrow.errors import InvalidArgument, naming_table
 from hotrow.futures import NOT_YET, Future
 from hotrow.initializers import Initializer, initializer_from_native
 from hotrow.optimizers import Optimizer, optimizer_from_native
-from hotrow.scalars import shortest
+from hotrow.scalars import as_float, as_integer, shortest
 from hotrow.scan import scan_batches
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ class Table:
         lr : float, optional
             Learning rate of this push; None: the table's.
         step : int, optional
-            Training step >= 1; None counts this client's pushes to the table, from the highest step
-            that the servers have seen.
+            Training step, 1 .. 2**53; None counts this client's pushes to the table, from the
+            highest step that the servers have seen.
         timeout : float, optional
             Seconds; None: the client's.
 
@@ -338,9 +338,7 @@ class Table:
         NotFound, Unavailable, DeadlineExceeded
             From the step at which it happens.
         """
-        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
-            raise InvalidArgument(f"batch must be an integer >= 1, not {batch!r}")
-        return self._scan(int(batch), state)
+        return self._scan(as_integer(batch, "batch", 1, 2**32 - 1), state)
 
     def _scan(self, batch: int, with_state: bool) -> Iterator[tuple[Any, ...]]:
         for keys, rows, columns in scan_batches(self.native, batch, with_state):
@@ -372,9 +370,14 @@ class Table:
         )
 
 
-def push_options(lr: float | None, step: int | None, timeout: float | None) -> Any:
-    """Check and convert what travels with a push."""
-    if step is not None and (isinstance(step, bool) or int(step) != step or not 1 <= step < 2**63):
-        raise InvalidArgument(f"step must be an integer >= 1, not {step!r}")
-    rate = None if lr is None else float(lr)
-    return _native.PushOptions(rate, None if step is None else int(step), timeout)
+def push_options(
+    lr: float | None, step: int | None, timeout: float | None, table: str | None = None
+) -> Any:
+    """Check and convert what travels with a push to `table`."""
+    try:
+        number = None if step is None else as_integer(step, "step", 1, 2**53)
+        rate = None if lr is None else as_float(lr, "lr", 0.0)
+    except InvalidArgument as error:
+        error.table = table
+        raise
+    return _native.PushOptions(rate, number, timeout)

@@ -75,7 +75,9 @@ bool Visit(const nb::callable& visit, int64_t dim, std::span<const Key> keys,
   return nb::cast<bool>(visit(std::move(key_array), std::move(row_array), std::move(state_array)));
 }
 
-void Scan(const Table& table, int64_t batch_rows, bool with_state, nb::callable visit) {
+// `stopped`: asked now and then while the scan waits; once it is true nobody wants more.
+void Scan(const Table& table, int64_t batch_rows, bool with_state, nb::callable visit,
+          nb::callable stopped) {
   std::exception_ptr raised;  // by `visit`; must not travel through the client
   const auto visitor = [&](std::span<const Key> keys, std::span<const float> rows,
                            std::span<const float> state) {
@@ -89,7 +91,10 @@ void Scan(const Table& table, int64_t batch_rows, bool with_state, nb::callable 
   };
   absl::Status status;
   {
-    const InterruptScope scope(&SignalHasRaised);
+    const InterruptScope scope([&stopped] {
+      nb::gil_scoped_acquire acquire;
+      return PyErr_CheckSignals() != 0 || nb::cast<bool>(stopped());
+    });
     nb::gil_scoped_release release;
     status = table.Scan(batch_rows, with_state, visitor);
   }
@@ -135,7 +140,8 @@ void BindTable(nb::module_& module) {
       .def("upsert", &Upsert, nb::arg("keys"), nb::arg("rows"))
       .def("remove", &Remove, nb::arg("keys"))
       .def("size", [](const Table& table) { return WithoutGil([&] { return table.Size(); }); })
-      .def("scan", &Scan, nb::arg("batch_rows"), nb::arg("with_state"), nb::arg("visit"))
+      .def("scan", &Scan, nb::arg("batch_rows"), nb::arg("with_state"), nb::arg("visit"),
+           nb::arg("stopped"))
       .def("stats", [](const Table& table) {
         return StatisticsOf(WithoutGil([&] { return table.Stats(); }));
       });

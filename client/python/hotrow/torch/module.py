@@ -72,7 +72,7 @@ class RemoteModule(nn.Module):
     def __getattr__(self, name: str) -> Any:
         if name == "weight":
             raise AttributeError(
-                f"a {type(self).__name__} of hotrow has no weight: its rows live on the servers. "
+                f"hotrow's {type(self).__name__} has no weight: its rows live on the servers. "
                 "table.pull(keys) and table.scan() read them, load_rows(keys, rows) writes them."
             )
         return super().__getattr__(name)

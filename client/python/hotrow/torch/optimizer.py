@@ -101,7 +101,19 @@ class SparseOptimizer(torch.optim.Optimizer):
             anchors = [module.anchor for module in members]
             step = table.stats()["highest_step"]
             groups.append({"params": anchors, "lr": rate, "table": table.name, "step": step})
+        self._complete = False
         super().__init__(groups, {"lr": 0.0 if lr is None else float(lr)})
+        self._complete = True
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refuse further groups: there is one for each table of the modules, made at the start."""
+        if self._complete:
+            raise Unimplemented(
+                "SparseOptimizer takes no further parameter groups",
+                hint="Dense parameters belong to an optimizer of torch.optim; for other Hotrow "
+                "modules make a SparseOptimizer of them.",
+            )
+        super().add_param_group(param_group)
 
     @property
     def step_count(self) -> int:
@@ -161,8 +173,8 @@ class SparseOptimizer(torch.optim.Optimizer):
             if together is not None:
                 keys, gradients = together
                 group = self.param_groups[i]
-                options = push_options(group["lr"], group["step"] + 1, None)
                 table = self._modules[i][0].table
+                options = push_options(group["lr"], group["step"] + 1, None, table.name)
                 parts.append((table.native, keys, self._averaged(gradients), options))
         if parts:
             native = self._modules[indices[0]][0].table.client.native
@@ -201,7 +213,8 @@ class SparseOptimizer(torch.optim.Optimizer):
         self._clear(range(len(self._modules)))
 
     def __getstate__(self) -> dict[str, Any]:
-        ours = {"_modules": self._modules, "average_over_world": self.average_over_world}
+        names = ("_modules", "average_over_world", "_complete")
+        ours = {name: getattr(self, name) for name in names}
         return {**super().__getstate__(), **ours}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
