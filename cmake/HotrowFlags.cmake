@@ -23,15 +23,21 @@ if(HOTROW_CCACHE)
 endif()
 
 # Equal bits in every space need uncontracted arithmetic; math-errno off lets sqrt vectorise (its result is the same).
-add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter
-                    -Wno-missing-field-initializers)
+# C++ only: device code has the flags of HotrowCuda.cmake.
+function(hotrow_cxx_options)
+  foreach(option IN LISTS ARGN)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
+endfunction()
+hotrow_cxx_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter
+                   -Wno-missing-field-initializers)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(HOTROW_ARCH x86-64-v3 CACHE STRING "Target of -march; v3 is AVX2 (Haswell, 2013; Zen, 2017)")
-  add_compile_options(-march=${HOTROW_ARCH})
+  hotrow_cxx_options(-march=${HOTROW_ARCH})
 endif()
 
 set(HOTROW_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(HOTROW_SANITIZE)
-  add_compile_options(-fsanitize=${HOTROW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  hotrow_cxx_options(-fsanitize=${HOTROW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HOTROW_SANITIZE})
 endif()

@@ -77,6 +77,7 @@ constexpr uint64_t InitialStream(const Initializer& initializer) {
 // Rows of a batch; all arrays (n). A row without a place (nullptr) is skipped.
 template <typename Draw>
 struct InitialRowStage {
+  static constexpr const char* kName = "initialize_rows";
   Draw draw;
   uint64_t stream;
   int64_t dim;

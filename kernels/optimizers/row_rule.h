@@ -32,6 +32,7 @@ struct RuleRow {
 // All arrays (n). A row without a record (nullptr: its key got no slot) is skipped.
 template <typename Rule>
 struct RuleStage {
+  static constexpr const char* kName = "apply_gradients";
   Rule rule;
   RowLayout layout;
   std::byte* const* records;

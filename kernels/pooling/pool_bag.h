@@ -16,6 +16,7 @@
 #include "kernels/base/host_device.h"
 #include "kernels/base/position.h"
 #include "kernels/pooling/pooling.h"
+#include "kernels/space/lane_chunks.h"
 
 namespace hotrow {
 
@@ -48,14 +49,6 @@ struct PoolView {
   HOTROW_HOST_DEVICE ConstRowPointer RowAt(int64_t i, int64_t column) const {
     return positions[i] == kSkippedPosition ? nullptr : rows[positions[i]] + column;
   }
-};
-
-// Columns that one call works on: kWidth of them, kStride apart.
-template <int kColumns, int kApart>
-struct Chunk {
-  static constexpr int kWidth = kColumns;
-  static constexpr int kStride = kApart;
-  int64_t column;  // the first
 };
 
 // Called with each occurrence that a body comes to: a place for hints. Does nothing.
@@ -121,19 +114,9 @@ HOTROW_HOST_DEVICE void MaxChunk(const PoolView& pool, Bag bag, const ChunkType&
   }
 }
 
-// Calls body(chunk) for chunks that cover 0 .. dim-1, four columns a lane and then one.
-template <typename Tile, typename Body>
-HOTROW_HOST_DEVICE void ForEachLaneChunk(const Tile& tile, int64_t dim, const Body& body) {
-  constexpr int kLanes = Tile::kWidth;
-  int64_t column = 0;
-  for (; column + 4 * kLanes <= dim; column += 4 * kLanes) {
-    tile.ForEach(kLanes, [&](int64_t lane) { body(Chunk<4, kLanes>{column + lane}); });
-  }
-  tile.ForEach(dim - column, [&](int64_t rest) { body(Chunk<1, 1>{column + rest}); });
-}
-
 // Pools bag b of a batch by the lanes of a tile.
 struct PoolStage {
+  static constexpr const char* kName = "pool";
   PoolingMode mode;
   PoolView pool;
   float* out;       // (bags, dim)

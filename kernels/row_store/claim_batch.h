@@ -26,8 +26,6 @@
 namespace hotrow {
 
 inline constexpr int kMaxGrowRounds = 8;
-// Of reservations: each settles the keys that no earlier one shares a set with.
-inline constexpr int kClaimRounds = 4;
 
 // The batch. All of one length.
 struct ClaimKeys {

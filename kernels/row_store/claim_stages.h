@@ -23,8 +23,17 @@
 
 namespace hotrow {
 
+// Of reservations: each settles the keys that no earlier one shares a set with.
+inline constexpr int kClaimRounds = 4;
+
 // What has become of a key. The first two are what `created` says in the end.
-enum ClaimState : uint8_t { kClaimFound = 0, kClaimCreated = 1, kClaimWaiting = 2, kClaimFull = 3 };
+enum ClaimState : uint8_t {
+  kClaimFound = 0,
+  kClaimCreated = 1,
+  kClaimWaiting = 2,  // for its turn
+  kClaimFull = 3,     // no slot is empty
+  kClaimRefused = 4,  // and none can be freed
+};
 
 // The batch as the stages see it; all arrays (n).
 struct ClaimView {

@@ -50,7 +50,11 @@ HOTROW_HOST_DEVICE void CopyWeightsOut(const Tile& tile, const std::byte* record
                                        RowPointer to) {
 #if defined(__CUDA_ARCH__)
   const auto* const weights = reinterpret_cast<const float*>(record);
-  tile.ForEach(dim, [&](int64_t i) { to[i] = weights[i]; });
+  if (dim % 4 == 0 && reinterpret_cast<uintptr_t>(to) % sizeof(RecordWord) == 0) {
+    CopyRecord(tile, record, reinterpret_cast<std::byte*>(to), dim * 4);
+  } else {
+    tile.ForEach(dim, [&](int64_t i) { to[i] = weights[i]; });
+  }
 #else
   std::memcpy(to, record, static_cast<size_t>(dim) * sizeof(float));
 #endif

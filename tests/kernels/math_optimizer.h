@@ -41,6 +41,17 @@ class OptimizedRows {
   float* weights(size_t row = 0) { return layout_.weights(records_[row]); }
   float* state(size_t row = 0) { return layout_.state(records_[row]); }
   const RowLayout& layout() const { return layout_; }
+  std::span<std::byte* const> records() const { return records_; }
+
+  // Weights and state of all rows.
+  std::vector<float> Values() const {
+    std::vector<float> values;
+    for (std::byte* const record : records_) {
+      const float* const weights = layout_.weights(record);
+      values.insert(values.end(), weights, weights + layout_.dim + layout_.state_columns);
+    }
+    return values;
+  }
 
   // False when anything behind the state was written.
   bool MetaIsUntouched() const {

@@ -34,15 +34,6 @@ void OnEverySpace(const Check& check) {
   }
 }
 
-std::vector<float> RecordValues(OptimizedRows& rows, int64_t count) {
-  std::vector<float> values;
-  for (int64_t r = 0; r < count; ++r) {
-    const float* const record = rows.weights(static_cast<size_t>(r));
-    values.insert(values.end(), record, record + rows.layout().dim + rows.layout().state_columns);
-  }
-  return values;
-}
-
 TEST(SameBits, Optimizers) {
   for (const OptimizerOptions& options : {Sgd(), Adagrad(), RowwiseAdagrad(), Adam()}) {
     for (const int64_t dim : kDims) {
@@ -54,7 +45,7 @@ TEST(SameBits, Optimizers) {
             rows.Apply(space, 0.01F, gradients.view(), step);
           }
           EXPECT_TRUE(rows.MetaIsUntouched());
-          return Bits(RecordValues(rows, count));
+          return Bits(rows.Values());
         };
         const std::vector<uint32_t> expected = run(HostSpace());
         OnEverySpace([&](const HostSpace& space) { ASSERT_EQ(run(space), expected); });
