@@ -11,10 +11,12 @@
 
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,6 +107,14 @@ absl::Status Listen(Server& server) {
   return absl::OkStatus();
 }
 
+// Where few processors carry clients, network and strands, a hand-over to another thread buys
+// nothing: pulls of 2 MiB through a connection are a sixth faster without, four of them in flight.
+int64_t ShortRequestBytes() {
+  constexpr unsigned kFewProcessors = 4;
+  const bool few = std::thread::hardware_concurrency() <= kFewProcessors;
+  return few ? std::numeric_limits<int64_t>::max() : kShortRequestBytes;
+}
+
 absl::Status CreateShard(Server& server) {
   const ServerConfig& config = server.config;
   std::vector<std::string> shards = config.shards;
@@ -119,7 +129,8 @@ absl::Status CreateShard(Server& server) {
                      .max_queued_bytes = config.max_queued_bytes,
                      .max_sessions = config.max_sessions,
                      .session_idle = config.session_idle,
-                     .strands = config.strands});
+                     .strands = config.strands,
+                     .short_request_bytes = ShortRequestBytes()});
   if (!shard.ok()) return shard.status();
   server.shard = *std::move(shard);
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "proto/wire/status_codec.h"
 #include "server/ops/listen_check.h"
+#include "server/rpc/health_calls.h"
 #include "server/rpc/scan_call.h"
 #include "server/rpc/server_arguments.h"
 #include "server/rpc/services.h"
@@ -31,12 +32,12 @@ constexpr const char* kLiveService = "live";
 constexpr const char* kReadyServices[] = {"", "ready", "hotrow.v1.ParameterService",
                                           "hotrow.v1.AdminService"};
 
-// gRPC's health service and reflection are process-wide switches, set before any server is built.
+// Process-wide switches of gRPC, set before any server is built.
 void EnablePlugins() {
   static const bool enabled = [] {
     // Links the description of the health service, which reflection shows.
     grpc::health::v1::HealthCheckRequest::descriptor();
-    grpc::EnableDefaultHealthCheckService(true);
+    grpc::EnableDefaultHealthCheckService(false);  // see health_calls.h
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     // Never given back: the end of the last server would wait up to 10 s for a poller of gRPC's
     // own.
@@ -60,8 +61,12 @@ struct RpcServer::Impl {
         pool(options.blocking_threads, kMaxWaitingAdminCalls) {}
 
   void SetHealth(const char* service, bool serving) {
-    if (auto* health = server->GetHealthCheckService()) {
-      health->SetServingStatus(service, serving);
+    health.table.Set(service, serving ? Health::kServing : Health::kNotServing);
+  }
+  void ServeHealth() {
+    for (size_t i = 0; i < loops->size(); ++i) {
+      std::make_shared<HealthCheckCall>(&health, loops->queue(i))->Start();
+      std::make_shared<HealthWatchCall>(&health, loops->queue(i))->Start();
     }
   }
   void SetReady(bool ready) {
@@ -77,6 +82,7 @@ struct RpcServer::Impl {
   std::string listen_address;
   ThreadPool pool;
   CallEnvironment environment;
+  HealthEnvironment health;
   PullHandler pull_handler{&environment};
   PushHandler push_handler{&environment};
   std::optional<UnaryMethods> unary_methods;
@@ -102,6 +108,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   impl->environment.metrics = metrics;
   impl->environment.pool = &impl->pool;
   impl->environment.registry = std::make_shared<CallRegistry>();
+  impl->health.registry = impl->environment.registry;
   impl->environment.cluster_id = impl->options.cluster_id;
 
   grpc::ServerBuilder builder;
@@ -116,6 +123,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   }
   builder.RegisterService(&impl->environment.parameters);
   builder.RegisterService(&impl->environment.admin);
+  builder.RegisterService(&impl->health.service);
   EventLoops::Queues queues;
   for (int i = 0; i < impl->options.event_loops; ++i) {
     queues.push_back(builder.AddCompletionQueue());
@@ -132,6 +140,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   ready.listen_address = WithPort(ready.options.listen, port);
   ready.SetReady(false);
   ready.SetHealth(kLiveService, true);
+  ready.ServeHealth();
   return result;
 }
 

@@ -119,13 +119,6 @@ void CollectKeys(std::shared_ptr<TableScan> scan, ScanPlace place, size_t index,
       Strand::Where::kOwnThread);
 }
 
-// A request whose work is shorter than the hand-over to a strand's thread and back.
-constexpr int64_t kShortBytes = 64 << 10;
-
-Strand::Where WhereFor(int64_t bytes) {
-  return bytes <= kShortBytes ? Strand::Where::kHereIfIdle : Strand::Where::kOwnThread;
-}
-
 // Starts a request on every strand that it concerns. Only the last may run on this thread: a strand
 // must not wait for another one's work.
 template <typename Work, typename Task>
@@ -166,6 +159,11 @@ wire::ErrorInfo Shard::Impl::Signed(wire::ErrorInfo error) const {
 
 absl::Status Shard::Impl::Signed(const absl::Status& status) const {
   return status.ok() ? status : wire::ToStatus(Signed(wire::FromStatus(status)));
+}
+
+Strand::Where Shard::Impl::WhereFor(int64_t bytes) const {
+  const bool brief = bytes <= state.options.short_request_bytes;
+  return brief ? Strand::Where::kHereIfIdle : Strand::Where::kOwnThread;
 }
 
 void Shard::Impl::CountFailure(const wire::ErrorInfo& error) {
@@ -226,7 +224,7 @@ void Shard::Pull(wire::PullRequest request, Deadline deadline,
                          done = nullptr;
                          impl.gate->Release(bytes);
                        });
-  PostParts(impl.strands, *work, WhereFor(size), [work](StrandUnit& unit, int index) {
+  PostParts(impl.strands, *work, impl.WhereFor(size), [work](StrandUnit& unit, int index) {
     if (work->shared().InTime(Clock::now())) {
       work->Run(unit.state, index);
     } else {
@@ -262,7 +260,7 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
                          done = nullptr;
                          impl.gate->Release(bytes);
                        });
-  PostParts(impl.strands, *work, WhereFor(bytes), [work](StrandUnit& unit, int index) {
+  PostParts(impl.strands, *work, impl.WhereFor(bytes), [work](StrandUnit& unit, int index) {
     const auto now = Clock::now();
     if (work->shared().InTime(now)) {
       work->Run(unit.pushes, index, now);

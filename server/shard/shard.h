@@ -38,6 +38,8 @@ namespace hotrow {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+inline constexpr int64_t kShortRequestBytes = 64 << 10;
+
 struct ShardOptions {
   uint32_t shard = 0;
   wire::ShardMap map;
@@ -48,6 +50,9 @@ struct ShardOptions {
   // Long: a worker may evaluate for hours between two pushes, and then lose its session.
   std::chrono::milliseconds session_idle{std::chrono::hours(24)};
   int strands = 1;  // threads that write rows; at most one an owned partition is used
+  // A request of at most so many bytes, reply included, runs on the thread that brings it when its
+  // strand is idle: its work is shorter than the hand-over to a strand's thread and back.
+  int64_t short_request_bytes = kShortRequestBytes;
   int slots_per_set = 32;
 };
 

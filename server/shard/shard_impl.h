@@ -38,6 +38,7 @@ struct Shard::Impl {
   // Errors leave the shard with its number on them.
   wire::ErrorInfo Signed(wire::ErrorInfo error) const;
   absl::Status Signed(const absl::Status& status) const;
+  Strand::Where WhereFor(int64_t bytes) const;
   void CountFailure(const wire::ErrorInfo& error);
   // What calls get once the strands have stopped.
   absl::Status Stopped() const;

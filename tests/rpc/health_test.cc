@@ -43,6 +43,47 @@ TEST(Health, ReadyServicesStopBeforeTheServerDoesAndLiveGoesOn) {
   EXPECT_EQ(server.rpc->state(), ServingState::kDraining);
 }
 
+TEST(Health, WatchTellsTheHealthOfNowAndEveryChange) {
+  TestServer server;
+  TestClient client = server.Client();
+  const auto stub = Health::NewStub(client.channel());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service("ready");
+  const auto watched = stub->Watch(&context, request);
+  grpc::ClientContext unknown_context;
+  SetDeadline(unknown_context);
+  request.set_service("other");
+  const auto unknown = stub->Watch(&unknown_context, request);
+  HealthCheckResponse response;
+  ASSERT_TRUE(watched->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  ASSERT_TRUE(unknown->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
+  server.rpc->StopServing();
+  ASSERT_TRUE(watched->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  server.rpc->Shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(5));
+  EXPECT_FALSE(watched->Read(&response)) << "ended with the server";
+  EXPECT_EQ(watched->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(Health, WatchersThatLeaveAreForgotten) {
+  TestServer server;
+  TestClient client = server.Client();
+  for (int i = 0; i < 20; ++i) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    HealthCheckResponse response;
+    const auto watched = Health::NewStub(client.channel())->Watch(&context, {});
+    ASSERT_TRUE(watched->Read(&response));
+    context.TryCancel();
+  }
+  server.rpc->StopServing();
+  EXPECT_EQ(Check(client, ""), HealthCheckResponse::NOT_SERVING);
+}
+
 TEST(Health, TheDrainCallStopsServing) {
   TestServer server;
   TestClient client = server.Client();
