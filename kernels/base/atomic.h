@@ -1,6 +1,9 @@
 // Atomic operations on plain memory, the same on host and device, for the few words that the keys
 // of one stage share.
 //
+// On the host these are compiler builtins, which ThreadSanitizer knows; on a device the atomic
+// references of libcu++ at the scope of the device, since no host touches the words meanwhile.
+//
 // Thread safety: that is what it is for. Ordering: relaxed; what one stage wrote is seen by the
 // next because a space ends a stage before it begins the next, not because of these operations.
 // Ownership: none; the words stay the caller's. Shapes: words of 4 or 8 bytes at their natural

@@ -33,8 +33,8 @@ Result LaunchDedupe(DeviceStream& stream, const Key* keys, int64_t n, std::optio
   HOTROW_RETURN_IF_ERROR(
       SortKeys(stream, to.sort, {keys, to.sorted_keys, to.numbers, to.order, n}));
   HOTROW_RETURN_IF_ERROR(space.Run<1>(n, MarkRunsStage{sorted, marks}));
-  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, to.sort, marks.leads_run, marks.runs_before, n));
-  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, to.sort, marks.is_first, marks.position, n));
+  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, to.sort, {marks.leads_run, marks.runs_before, n}));
+  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, to.sort, {marks.is_first, marks.position, n}));
   HOTROW_RETURN_IF_ERROR(space.Run<1>(n, NameRunsStage{sorted, marks}));
   return space.Run<1>(n, WriteUniqueStage{sorted, marks, to.unique, to.inverse, to.count});
 }

@@ -24,9 +24,9 @@ cudaError_t Sort(void* memory, size_t* bytes, const SortedPairs<First>& pairs,
                                          static_cast<int>(pairs.n), 0, 8 * sizeof(First), stream);
 }
 
-cudaError_t Scan(void* memory, size_t* bytes, const int32_t* counts, int32_t* sums, int64_t n,
-                 cudaStream_t stream) {
-  return cub::DeviceScan::ExclusiveSum(memory, *bytes, counts, sums, static_cast<int>(n), stream);
+cudaError_t Scan(void* memory, size_t* bytes, const ScannedCounts& counts, cudaStream_t stream) {
+  return cub::DeviceScan::ExclusiveSum(memory, *bytes, counts.counts, counts.sums,
+                                       static_cast<int>(counts.n), stream);
 }
 
 // Calls run(memory, &bytes) for the bytes that it wants, then for the work.
@@ -53,7 +53,7 @@ ResultOr<int64_t> SortWorkspaceBytes(int64_t n) {
   target_pairs.n = n;
   for (const cudaError_t error :
        {Sort(nullptr, &keys, key_pairs, nullptr), Sort(nullptr, &targets, target_pairs, nullptr),
-        Scan(nullptr, &scan, nullptr, nullptr, n, nullptr)}) {
+        Scan(nullptr, &scan, {nullptr, nullptr, n}, nullptr)}) {
     if (error != cudaSuccess) return FromCuda(error);
   }
   return static_cast<int64_t>(std::max({keys, targets, scan}));
@@ -73,10 +73,10 @@ Result SortTargets(DeviceStream& stream, const SortWorkspace& workspace,
   });
 }
 
-Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace, const int32_t* counts,
-                  int32_t* sums, int64_t n) {
+Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace,
+                  const ScannedCounts& counts) {
   return InWorkspace(workspace, [&](void* memory, size_t* bytes) {
-    return Scan(memory, bytes, counts, sums, n, Handle(stream));
+    return Scan(memory, bytes, counts, Handle(stream));
   });
 }
 

@@ -1,4 +1,5 @@
-// The sorts and the scan that a device's dedupe is made of.
+// The sorts and the scan that a device's dedupe is made of: CUB's, behind functions of our own, so
+// that only one file includes it and tests put their own in its place.
 //
 // Thread safety: that of the stream. Ownership: nothing; all pointers are device memory. Shapes:
 // arrays (n), 0 < n < 2^31. Errors: kInvalidArgument for a workspace that is too small; else what
@@ -14,7 +15,8 @@
 
 namespace hotrow {
 
-// Scratch memory of SortWorkspaceBytes(n) bytes, aligned to 256.
+// Shared by calls on one stream, which come one after the other. Scratch memory of
+// SortWorkspaceBytes(n) bytes, aligned to 256.
 struct SortWorkspace {
   void* memory = nullptr;
   int64_t bytes = 0;
@@ -37,8 +39,13 @@ Result SortKeys(DeviceStream& stream, const SortWorkspace& workspace,
 Result SortTargets(DeviceStream& stream, const SortWorkspace& workspace,
                    const SortedPairs<uint32_t>& pairs);
 
-// sums[i] = counts[0] + ... + counts[i - 1].
-Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace, const int32_t* counts,
-                  int32_t* sums, int64_t n);
+// sums[i] = counts[0] + ... + counts[i - 1]: where the items of i begin when all stand in a row.
+struct ScannedCounts {
+  const int32_t* counts = nullptr;
+  int32_t* sums = nullptr;
+  int64_t n = 0;
+};
+Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace,
+                  const ScannedCounts& counts);
 
 }  // namespace hotrow

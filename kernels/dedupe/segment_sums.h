@@ -5,6 +5,11 @@
 // beside each other, so a target that has a tenth of the batch keeps no tile waiting; then each
 // target adds up its blocks in order.
 //
+//   number the occurrences, sort (target, number)   ->  order
+//   find where each target begins and ends          ->  begins, ends
+//   count the blocks after the first, sum up        ->  later blocks stand in one row
+//   sum first blocks | sum later blocks | add       ->  sums
+//
 // Thread safety: items of one stage run beside each other. Ownership: nothing.
 // Bounds: at most LaterBlocks(n) blocks stand beside their targets' sums.
 
@@ -75,6 +80,7 @@ struct LaterBlocksView {
   float* sums = nullptr;       // (LaterBlocks(n), dim)
 };
 
+// After FindSegmentsStage, before the sums of counts.
 struct CountLaterBlocksStage {
   static constexpr const char* kName = "count_later_blocks";
   SegmentView segments;
@@ -90,19 +96,25 @@ struct CountLaterBlocksStage {
   }
 };
 
-// Sum of one block: addend(occurrence, column) in order of the occurrences begin .. end-1.
+// Occurrences of one block, as places in the sorted order.
+struct SumRange {
+  int64_t begin;
+  int64_t end;
+};
+
+// Sum of one block: addend(occurrence, column) in order of the occurrences. `Addend` has the `dim`
+// of the rows.
 template <typename Tile, typename Addend>
-HOTROW_HOST_DEVICE void SumBlock(const Tile& tile, const SegmentView& segments, int64_t begin,
-                                 int64_t end, const Addend& addend, float* out) {
+HOTROW_HOST_DEVICE void SumBlock(const Tile& tile, const int32_t* order, const SumRange& block,
+                                 const Addend& addend, float* out) {
   ForEachLaneChunk(tile, addend.dim, [&](const auto& chunk) {
     constexpr int kWidth = std::decay_t<decltype(chunk)>::kWidth;
     constexpr int kStride = std::decay_t<decltype(chunk)>::kStride;
     float sum[kWidth] = {};
-    for (int64_t j = begin; j < end; ++j) {
-      const int64_t occurrence = segments.order[j];
+    for (int64_t j = block.begin; j < block.end; ++j) {
       for (int c = 0; c < kWidth; ++c) {
-        const float value = addend(occurrence, chunk.column + c * kStride);
-        sum[c] = j == begin ? value : sum[c] + value;
+        const float value = addend(order[j], chunk.column + c * kStride);
+        sum[c] = j == block.begin ? value : sum[c] + value;
       }
     }
     for (int c = 0; c < kWidth; ++c) out[chunk.column + c * kStride] = sum[c];
@@ -123,13 +135,14 @@ struct SumFirstBlockStage {
     const int64_t begin = segments.begins[t];
     const int64_t end = segments.ends[t];
     const int64_t block_end = end - begin < kSumBlock ? end : begin + kSumBlock;
-    SumBlock(tile, segments, begin, block_end, addend, sums + t * addend.dim);
+    SumBlock(tile, segments.order, {begin, block_end}, addend, sums + t * addend.dim);
     tile.ForEach(later.counts[t],
                  [&](int64_t k) { later.targets[later.begins[t] + k] = static_cast<int32_t>(t); });
   }
 };
 
-// Later block q, of those that there are.
+// Later block q, of those that there are: the grid is for as many as there can be, and only the
+// device knows the number.
 template <typename Addend>
 struct SumLaterBlockStage {
   static constexpr const char* kName = "sum_later_block";
@@ -144,7 +157,7 @@ struct SumLaterBlockStage {
     const int32_t t = later.targets[q];
     const int64_t begin = segments.begins[t] + (q - later.begins[t] + 1) * kSumBlock;
     const int64_t end = begin + kSumBlock < segments.ends[t] ? begin + kSumBlock : segments.ends[t];
-    SumBlock(tile, segments, begin, end, addend, later.sums + q * addend.dim);
+    SumBlock(tile, segments.order, {begin, end}, addend, later.sums + q * addend.dim);
   }
 };
 

@@ -64,7 +64,7 @@ Result LaunchSumsOf(DeviceStream& stream, const DeviceTargets& targets, const De
   const int64_t count = targets.targets;
   HOTROW_RETURN_IF_ERROR(LaunchSegments(space, targets, scratch));
   HOTROW_RETURN_IF_ERROR(space.Run<1>(count, CountLaterBlocksStage{segments, later}));
-  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, scratch.sort, later.counts, later.begins, count));
+  HOTROW_RETURN_IF_ERROR(ScanCounts(stream, scratch.sort, {later.counts, later.begins, count}));
   HOTROW_RETURN_IF_ERROR(
       space.Run<kLanes>(count, SumFirstBlockStage<Addend>{segments, later, addend, to.sums}));
   HOTROW_RETURN_IF_ERROR(space.Run<kLanes>(

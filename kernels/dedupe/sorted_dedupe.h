@@ -4,6 +4,9 @@
 //   sort (key, number)  ->  equal keys stand together, each run led by its first occurrence
 //   mark the occurrences that lead a run; their numbers among each other are the unique positions
 //
+// Positions in the order of first occurrence make the result independent of the sort, and equal to
+// the host's hash table, which meets the keys in that order.
+//
 // Thread safety: items of one stage run beside each other. Ownership: nothing. Shapes: arrays (n).
 
 #pragma once
@@ -36,6 +39,7 @@ struct DedupeMarks {
   int32_t* first_of = nullptr;     // by run: its first occurrence
 };
 
+// Place j of the sorted order says whether it leads a run, to itself and to its occurrence.
 struct MarkRunsStage {
   static constexpr const char* kName = "mark_runs";
   SortedKeysView sorted;
@@ -52,7 +56,7 @@ struct MarkRunsStage {
   }
 };
 
-// After the scan of leads_run.
+// After the scan of leads_run: run r learns its first occurrence from the place that leads it.
 struct NameRunsStage {
   static constexpr const char* kName = "name_runs";
   SortedKeysView sorted;
@@ -67,7 +71,8 @@ struct NameRunsStage {
   }
 };
 
-// After the scan of is_first.
+// After the scan of is_first: each occurrence gets the position of its run's first, and the place
+// that leads the run writes the key there.
 struct WriteUniqueStage {
   static constexpr const char* kName = "write_unique";
   SortedKeysView sorted;

@@ -23,6 +23,7 @@ HOTROW_HOST_DEVICE constexpr uint64_t InitialBits(uint64_t stream, uint64_t mixe
   return MixKey(stream ^ (mixed_key + static_cast<uint64_t>(column)));
 }
 
+// The same value whatever the bits. Also for zeros.
 struct ConstantValue {
   float value;
 
@@ -49,6 +50,7 @@ HOTROW_HOST_DEVICE inline double CentredProbability(uint64_t bits) {
   return (static_cast<double>(static_cast<int64_t>(bits >> 11) - kMedian) + 0.5) * 0x1p-53;
 }
 
+// Standard normal quantile at p = 0.5 + q, by the formula for where q lies.
 HOTROW_HOST_DEVICE inline double NormalQuantile(double q) {
   const double distance = q < 0.0 ? -q : q;
   if (distance <= kNormalCentre) return NormalQuantileCentre(q);
@@ -56,6 +58,7 @@ HOTROW_HOST_DEVICE inline double NormalQuantile(double q) {
   return q < 0.0 ? -tail : tail;
 }
 
+// mean + deviation x the standard normal quantile, in double, rounded once.
 struct NormalValue {
   double mean;
   double deviation;

@@ -95,10 +95,16 @@ struct Best {
   }
 };
 
+// What a maximum writes; both (dim).
+struct MaxOutput {
+  float* out;
+  int32_t* argmax;
+};
+
 // The maximum in the columns of a chunk of single columns.
 template <typename ChunkType, typename Hint>
 HOTROW_HOST_DEVICE void MaxChunk(const PoolView& pool, Bag bag, const ChunkType& chunk,
-                                 const Hint& hint, float* out, int32_t* argmax) {
+                                 const Hint& hint, const MaxOutput& to) {
   Best<float, int32_t> best[ChunkType::kWidth];
   for (int64_t i = bag.begin; i < bag.end; ++i) {
     hint(i);
@@ -109,8 +115,8 @@ HOTROW_HOST_DEVICE void MaxChunk(const PoolView& pool, Bag bag, const ChunkType&
     }
   }
   for (int c = 0; c < ChunkType::kWidth; ++c) {
-    out[chunk.column + c * ChunkType::kStride] = best[c].value;
-    argmax[chunk.column + c * ChunkType::kStride] = best[c].winner;
+    to.out[chunk.column + c * ChunkType::kStride] = best[c].value;
+    to.argmax[chunk.column + c * ChunkType::kStride] = best[c].winner;
   }
 }
 
@@ -129,7 +135,7 @@ struct PoolStage {
     int32_t* const winners = argmax + b * pool.dim;
     ForEachLaneChunk(tile, pool.dim, [&](const auto& chunk) {
       if (mode == PoolingMode::kMax) {
-        MaxChunk(pool, bag, chunk, NoHint(), to, winners);
+        MaxChunk(pool, bag, chunk, NoHint(), {to, winners});
       } else if (pool.weights != nullptr) {
         SumChunk<true>(pool, bag, chunk, NoHint(), to);
       } else {

@@ -37,15 +37,10 @@ void PoolSum(const RowsAhead& ahead, Bag bag, PoolingMode mode, float* out) {
   for (int64_t c = 0; c < ahead.pool.dim; ++c) out[c] /= divisor;
 }
 
-struct BagOutput {
-  float* out;       // (dim)
-  int32_t* argmax;  // (dim)
-};
-
 // MaxChunk with the columns of a chunk in groups, each group compared at once.
 template <int kWidth, typename Hint>
 void MaxGroups(const PoolView& pool, Bag bag, int64_t column, const Hint& hint,
-               const BagOutput& to) {
+               const MaxOutput& to) {
   constexpr int kGroups = kWidth / kLanes;
   Best<Floats8, Ints8> best[kGroups];
   for (int64_t i = bag.begin; i < bag.end; ++i) {
@@ -64,13 +59,13 @@ void MaxGroups(const PoolView& pool, Bag bag, int64_t column, const Hint& hint,
   }
 }
 
-void PoolMax(const RowsAhead& ahead, Bag bag, const BagOutput& to) {
+void PoolMax(const RowsAhead& ahead, Bag bag, const MaxOutput& to) {
   ForEachHostChunk(ahead, [&](const auto& chunk, const auto& hint) {
     constexpr int kWidth = std::decay_t<decltype(chunk)>::kWidth;
     if constexpr (kWidth % kLanes == 0) {
       MaxGroups<kWidth>(ahead.pool, bag, chunk.column, hint, to);
     } else {
-      MaxChunk(ahead.pool, bag, chunk, hint, to.out, to.argmax);
+      MaxChunk(ahead.pool, bag, chunk, hint, to);
     }
   });
 }

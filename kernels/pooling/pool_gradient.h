@@ -1,5 +1,9 @@
 // Backward pooling, occurrence by occurrence: the bodies of every space.
 //
+// The gradient of a row is a sum over the occurrences of its key, wherever their bags are: the
+// addends come from here, their order from dedupe/segment_sums.h. On the host pool_backward.cc adds
+// bag by bag, in the same order.
+//
 // Thread safety: bodies on different bags or rows may run beside each other. Ownership: nothing.
 
 #pragma once
@@ -47,6 +51,7 @@ struct BagOfView {
   float* divisors;  // (bags)
 };
 
+// Bag b writes its number to its occurrences, and counts those that are not skipped.
 struct FindBagsStage {
   static constexpr const char* kName = "find_bags";
   PoolView pool;

@@ -56,6 +56,7 @@ class ClaimBatch {
   void Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts);
 
  private:
+  // The first two passes over all missing keys, in the order of the batch.
   void ClaimMissing();
   void ClaimInRounds();
   void ClaimOneByOne();

@@ -1,6 +1,9 @@
 // The stages of a device's row store: each one body of slot_index.h, row_copy.h, row_store_ops.h or
 // claim_stages.h for item i of a batch.
 //
+// Each is a struct of what all items share and one call per item, which is all that a space needs.
+// kName stands in records of launches and in messages.
+//
 // Thread safety: items of one stage run beside each other. Ownership: nothing; every pointer is
 // memory of the space that runs the stage. Shapes: arrays of a batch (n).
 
@@ -17,6 +20,7 @@
 
 namespace hotrow {
 
+// slots[i] = slot of keys[i], or kNoSlot.
 struct FindStage {
   static constexpr const char* kName = "find";
   SlotIndexView index;
@@ -33,7 +37,9 @@ struct FindStage {
   }
 };
 
-// Finds a key and copies its weights in one go; an unknown key's row is left as it is.
+// Finds a key and copies its weights in one go; an unknown key's row is left as it is, for the next
+// tier or the initializer to fill. One launch where two would read the slots back: small batches
+// are bound by launches.
 struct FindAndCopyStage {
   static constexpr const char* kName = "find_and_copy";
   FindStage find;
@@ -51,6 +57,7 @@ struct FindAndCopyStage {
   }
 };
 
+// Copies the weights of slots[i] to rows[i]; kNoSlot is skipped.
 struct CopyWeightsStage {
   static constexpr const char* kName = "copy_weights";
   SlotIndexView index;
@@ -64,7 +71,8 @@ struct CopyWeightsStage {
   }
 };
 
-// Where the records of slots lie, for the stages that change rows; null for kNoSlot.
+// Where the records of slots lie, for the stages that change rows; null for kNoSlot. Good until the
+// next batch that claims, erases or grows.
 struct RecordAddressStage {
   static constexpr const char* kName = "record_address";
   SlotIndexView index;
@@ -80,6 +88,7 @@ struct RecordAddressStage {
   }
 };
 
+// Gives the rows of a batch one score. A key that stands twice gets it twice.
 struct SetScoreStage {
   static constexpr const char* kName = "set_score";
   SlotIndexView index;
@@ -95,6 +104,8 @@ struct SetScoreStage {
   }
 };
 
+// Empties slots[i]; *removed counts those that held a row. A stage of its own, after the batch has
+// been found: while slots are emptied their sets cannot be read.
 struct VacateStage {
   static constexpr const char* kName = "vacate";
   SlotIndexView index;
@@ -107,7 +118,9 @@ struct VacateStage {
   }
 };
 
-// Fills set first + i. The sets first .. first + n - 1 lie between two neighbouring powers of two.
+// Fills set first + i with the rows that belong there now: growth by linear hashing, as many sets
+// at a time as lie on one level. The sets first .. first + n - 1 lie between two neighbouring
+// powers of two.
 struct SplitStage {
   static constexpr const char* kName = "split";
   SlotIndexView index;  // counts the new sets

@@ -1,5 +1,7 @@
 // The device runtime that calls CUDA. Part of builds with HOTROW_CUDA only.
 //
+// Launch code knows only device_stream.h; programs that choose a space include this.
+//
 // Thread safety and ownership: see device_stream.h. A program that links this starts on a machine
 // without a driver; only opening a device says that there is none.
 

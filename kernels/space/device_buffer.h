@@ -1,5 +1,8 @@
 // DeviceBuffer: an array in a device's memory.
 //
+// Made and freed outside of the data path: both may wait for the device (the calls end in Sync).
+// What a batch needs is made once, for the largest batch, and used again.
+//
 // Thread safety: a value with one owner. Ownership: move-only; the memory goes back when it ends,
 // so the work on it must be done by then. The runtime outlives it. Shapes: `size` elements, not
 // initialised.
@@ -45,6 +48,7 @@ class DeviceBuffer {
     return buffer;
   }
 
+  // Device memory: not to be read or written by the host. Null when empty.
   T* data() const { return data_; }
   int64_t size() const { return size_; }
   int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }

@@ -1,6 +1,9 @@
 // Columns of a row in chunks whose width the compiler knows, spread over the lanes of a tile.
 //
-// Thread safety: pure functions.
+// Four columns a lane keep four loads under way, which hides more of the memory's latency than four
+// passes over the same rows.
+//
+// Thread safety: pure functions. Shapes: rows of `dim` >= 1 columns.
 
 #pragma once
 

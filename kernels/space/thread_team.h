@@ -1,5 +1,8 @@
 // ThreadTeam: a fixed number of threads that run one function together, each on its own part.
 //
+// Between calls the threads sleep. A call wakes all of them, some microseconds, so it is for parts
+// that take longer.
+//
 // Thread safety: one caller at a time; Run returns when every part is done, and what the parts
 // wrote is visible to the caller. Ownership: owns its threads, which end with it.
 // Bounds: kMaxTeamThreads. A team of one starts no thread.

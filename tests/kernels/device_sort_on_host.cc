@@ -47,10 +47,12 @@ Result SortTargets(DeviceStream& stream, const SortWorkspace& workspace,
   return noted;
 }
 
-Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace, const int32_t* counts,
-                  int32_t* sums, int64_t n) {
-  const Result noted = Note(stream, "scan", n, workspace);
-  if (noted.ok()) std::exclusive_scan(counts, counts + n, sums, 0);
+Result ScanCounts(DeviceStream& stream, const SortWorkspace& workspace,
+                  const ScannedCounts& counts) {
+  const Result noted = Note(stream, "scan", counts.n, workspace);
+  if (noted.ok()) {
+    std::exclusive_scan(counts.counts, counts.counts + counts.n, counts.sums, 0);
+  }
   return noted;
 }
 
