@@ -32,6 +32,7 @@ class _Options:
     rank: int
     world_size: int
     address_map: tuple[tuple[str, str], ...]
+    keepalive: float
 
 
 def connect(
@@ -46,6 +47,7 @@ def connect(
     mode: str = "async",
     max_steps_ahead: int | None = None,
     address_map: Mapping[str, str] | None = None,
+    keepalive: float = 10.0,
 ) -> Client:
     """Connect to a cluster.
 
@@ -66,6 +68,9 @@ def connect(
         Belongs to "bounded".
     address_map : mapping of str to str, optional
         Address as in the shard map -> address to dial, for port forwarding and proxies.
+    keepalive : float
+        Seconds, >= 1, after which a silent connection is asked for a sign of life. When none comes
+        for as long again, it is made anew and what is pending goes out once more.
 
     Returns
     -------
@@ -88,7 +93,8 @@ def connect(
     if not seconds:
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
     dialled = _dialled(address_map)
-    client = Client(_Options(_split(addresses), seconds, job, rank, world_size, dialled))
+    silence = as_float(keepalive, "keepalive", 1.0)
+    client = Client(_Options(_split(addresses), seconds, job, rank, world_size, dialled, silence))
     _ = client.native
     return client
 
@@ -182,7 +188,7 @@ class Client:
         native = _native.connect(
             list(options.addresses),
             dict(options.address_map),
-            options.timeout,
+            (options.timeout, options.keepalive),
             (options.job, options.rank, options.world_size),
         )
         self._process = os.getpid()

@@ -22,16 +22,19 @@ namespace {
 
 // Job, rank and world size of this worker.
 using Worker = std::tuple<std::string, uint32_t, uint32_t>;
+// Seconds: of each call, and without a sign of life of a connection.
+using Times = std::pair<double, double>;
 
 std::shared_ptr<Client> Connect(std::vector<std::string> addresses,
-                                std::map<std::string, std::string> address_map, double timeout,
+                                std::map<std::string, std::string> address_map, Times times,
                                 Worker worker) {
   ConnectOptions options{.addresses = std::move(addresses),
                          .address_map = std::move(address_map),
-                         .timeout = ToMilliseconds(timeout),
+                         .timeout = ToMilliseconds(times.first),
                          .job = std::move(std::get<0>(worker)),
                          .rank = std::get<1>(worker),
-                         .world_size = std::get<2>(worker)};
+                         .world_size = std::get<2>(worker),
+                         .keepalive = ToMilliseconds(times.second)};
   return WithoutGil([&] { return Client::Connect(std::move(options)); });
 }
 
@@ -82,7 +85,7 @@ nb::list StatusOf(Client& client) {
 }  // namespace
 
 void BindClient(nb::module_& module) {
-  module.def("connect", &Connect, nb::arg("addresses"), nb::arg("address_map"), nb::arg("timeout"),
+  module.def("connect", &Connect, nb::arg("addresses"), nb::arg("address_map"), nb::arg("times"),
              nb::arg("worker"));
   nb::class_<Client>(module, "Client")
       .def(
