@@ -81,7 +81,8 @@ HOTROW_HOST_DEVICE inline T AtomicOr(T* word, T value) {
   return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
 }
 
-// Raises the word to `value` where it is lower.
+// Raises the word to `value` where it is lower. Of several threads the greatest stays, whoever
+// comes last: reservations need no more than that to be the same every time.
 template <typename T>
 HOTROW_HOST_DEVICE inline void AtomicMax(T* word, T value) {
   T seen = AtomicLoad(word);

@@ -34,6 +34,7 @@ struct SortedPairs {
   int32_t* seconds_out = nullptr;
   int64_t n = 0;
 };
+// By all 64 bits of the key, and by all 32 of the target: kSkippedPosition sorts last.
 Result SortKeys(DeviceStream& stream, const SortWorkspace& workspace,
                 const SortedPairs<Key>& pairs);
 Result SortTargets(DeviceStream& stream, const SortWorkspace& workspace,

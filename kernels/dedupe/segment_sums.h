@@ -72,7 +72,8 @@ struct FindSegmentsStage {
   }
 };
 
-// All later blocks of a batch in one row, target by target.
+// All later blocks of a batch in one row, target by target. Almost every target has none: a block
+// beside each sum would double the memory for the few that a skewed batch asks for all the time.
 struct LaterBlocksView {
   int32_t* counts = nullptr;   // (targets) later blocks of each
   int32_t* begins = nullptr;   // (targets) the sums of counts before each
@@ -187,6 +188,9 @@ struct AddBlocksStage {
   }
 };
 
+// An addend is a functor of the occurrence and the column, with the rows' dim: each kind of sum has
+// its own, and the order of the addends is here alone.
+//
 // The rows of a push as addends: weights[i] x rows[source[i]].
 struct RowAddend {
   int64_t dim;

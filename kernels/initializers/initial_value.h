@@ -77,7 +77,9 @@ constexpr uint64_t InitialStream(const Initializer& initializer) {
   return MixKey(initializer.table_salt ^ initializer.seed);
 }
 
-// Rows of a batch; all arrays (n). A row without a place (nullptr) is skipped.
+// The batch as a stage: the host draws its rows in vector loops over blocks of columns
+// (initializer.cc), a device by a lane a column. Rows of a batch; all arrays (n). A row without a
+// place (nullptr) is skipped.
 template <typename Draw>
 struct InitialRowStage {
   static constexpr const char* kName = "initialize_rows";

@@ -72,8 +72,9 @@ struct FindBagsStage {
   }
 };
 
-// What a bag's gradient gives to one of its occurrences, column by column: an addend of its row's
-// gradient.
+// A lane reads its columns of the bag's gradient; the bag's number and divisor are one read for the
+// whole tile. What a bag's gradient gives to one of its occurrences, column by column: an addend of
+// its row's gradient.
 struct BagAddend {
   PoolingMode mode;
   int64_t dim;

@@ -73,6 +73,7 @@ struct CopyWeightsStage {
 
 // Where the records of slots lie, for the stages that change rows; null for kNoSlot. Good until the
 // next batch that claims, erases or grows.
+// Optimizers and initializers know rows by address only, so they need not know a store.
 struct RecordAddressStage {
   static constexpr const char* kName = "record_address";
   SlotIndexView index;

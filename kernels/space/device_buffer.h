@@ -50,6 +50,7 @@ class DeviceBuffer {
 
   // Device memory: not to be read or written by the host. Null when empty.
   T* data() const { return data_; }
+  // Elements, and the bytes that they take: what Copy and Zero of a stream want.
   int64_t size() const { return size_; }
   int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
 

@@ -25,6 +25,8 @@ struct DeviceLaunch {
   void** arguments = nullptr;
 };
 
+// Six calls are enough because everything else (streams, memory, devices) is made beforehand, by
+// whoever owns it.
 class DeviceStream {
  public:
   virtual ~DeviceStream() = default;
