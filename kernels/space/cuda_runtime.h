@@ -14,6 +14,7 @@
 
 namespace hotrow {
 
+// What a program asks first: with 0 it takes the host space.
 // Devices that this process can use; 0 without a driver or with one older than the build.
 int CountCudaDevices();
 
