@@ -26,6 +26,7 @@ class LocalServers {
   void Start(int shard);               // returns once it serves
   void Kill(int shard);                // SIGKILL
   void Signal(int shard, int signal);  // SIGSTOP, SIGCONT
+  pid_t pid(int shard) const { return pids_[static_cast<size_t>(shard)]; }
   // Fails the test when it cannot connect.
   std::shared_ptr<Client> Connect(ConnectOptions options = {}) const;
 
