@@ -38,6 +38,7 @@ std::string ExplainFlags(const CLI::App& app, const std::vector<std::string>& ar
     std::string key = name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
     const std::string nearest = NearestKey(key);
+    if (FlagName(nearest) == name) return "'" + name + "' is not offered by this version";
     const std::string hint =
         nearest.empty() ? "see --help" : "did you mean '" + FlagName(nearest) + "'?";
     return "unknown flag '" + name + "'; " + hint;

@@ -1,5 +1,6 @@
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <set>
@@ -13,6 +14,14 @@ namespace {
 constexpr int kMaxDepth = 4;
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
 constexpr const char* kPrefix = "HOTROW_";
+
+// Whether settings stand below `key`.
+bool IsSection(const std::string& key) {
+  const std::vector<ConfigField>& fields = ConfigFields();
+  return std::any_of(fields.begin(), fields.end(), [&](const ConfigField& field) {
+    return std::string(field.key).rfind(key + ".", 0) == 0;
+  });
+}
 
 // Walks a parsed file into settings.
 class Flattener {
@@ -37,6 +46,8 @@ class Flattener {
   }
 
   absl::Status AddMap(const std::string& key, const YAML::Node& node, int depth) {
+    // An empty section says nothing, but its name may be one that is refused.
+    if (!key.empty() && node.size() == 0 && !IsSection(key)) return Emit(key, "", node);
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return Refuse(entry.first, "a key is not a plain word");
       const std::string inner =
@@ -111,7 +122,8 @@ std::vector<Setting> ReadEnvironment(const std::vector<std::string>& variables) 
       key += section ? '.' : static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
       if (section) ++i;
     }
-    if (NearestKey(key).empty()) continue;
+    // Other programs have variables of this prefix; one with a section is meant for the server.
+    if (NearestKey(key).empty() && key.find('.') == std::string::npos) continue;
     settings.push_back({key, variable.substr(equals + 1), name});
   }
   return settings;

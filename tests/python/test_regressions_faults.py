@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,3 +111,37 @@ def test_steps_have_one_bound_and_errors_name_the_table(make_table) -> None:
 def test_nothing_raises_an_error_of_the_binding(client, make_table, call) -> None:
     with pytest.raises(hotrow.InvalidArgument):
         call(client, make_table())
+
+
+@pytest.mark.parametrize("option", ["weight_decay", "momentum", "betas", "eps", "maximize"])
+def test_options_that_do_not_travel_are_refused_in_param_groups(make_table, option) -> None:
+    bag = EmbeddingBag(None, 2, table=make_table())
+    optimizer = SparseOptimizer(bag)
+    optimizer.param_groups[0][option] = 0.01
+    bag(torch.tensor([[1]])).sum().backward()
+    with pytest.raises(hotrow.Unimplemented, match=option):
+        optimizer.step()
+    with pytest.raises(hotrow.Unimplemented, match=option):
+        SparseOptimizer(bag).load_state_dict(optimizer.state_dict())
+    assert bag.table.size() == 0
+
+
+@pytest.mark.parametrize("tls", [{}, "", True, 0, object()])
+def test_tls_is_never_accepted_and_ignored(tls) -> None:
+    with pytest.raises(hotrow.Unimplemented, match="tls"):
+        hotrow.connect("127.0.0.1:7070", tls=tls)
+
+
+def test_the_example_of_the_readme_runs_without_a_warning() -> None:
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    example = text.split("```python\n")[1].split("```")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "3 rows\n"
+    assert "Warning" not in done.stderr

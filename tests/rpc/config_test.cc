@@ -106,6 +106,13 @@ TEST(Config, FeaturesOfLaterVersionsAreRefusedByName) {
   EXPECT_SAYS(refusal("coordination: {etcd: [\"http://a:1\"]}\n"), "coordination.etcd");
   EXPECT_SAYS(refusal("tls: {cert: a.pem}\n"), "this version has no TLS");
   EXPECT_SAYS(refusal("token: secret\n"), "this version has no tokens");
+  // However little is said of them, and wherever.
+  EXPECT_SAYS(refusal("tls: {}\n"), "this version has no TLS");
+  EXPECT_SAYS(refusal("coordination: {}\n"), "coordination");
+  Accepted({"--config", directory.Write("section.yaml", "tiers: {}\n")});
+  EXPECT_SAYS(Refusal({}, {"HOTROW_COORDINATION__ETCD=http://a:1"}), "coordination.etcd");
+  EXPECT_SAYS(Refusal({}, {"HOTROW_TLS__CERT=x"}), "this version has no TLS");
+  EXPECT_SAYS(Refusal({"--tls", "x"}), "'--tls' is not offered");
   EXPECT_SAYS(refusal("hot_space: cuda\n"), "no CUDA space");
   EXPECT_SAYS(refusal("tiers: {warm_budget: 8GiB}\n"), "hot tier only");
   EXPECT_SAYS(refusal("tiers: {disk_budget: 1}\n"), "hot tier only");

@@ -100,7 +100,7 @@ def connect(
 
 
 def _refuse_connect_options(tls: Any, token: Any, mode: str, max_steps_ahead: Any) -> None:
-    if tls:
+    if tls is not None and tls is not False:
         raise Unimplemented("tls is not offered by this version", hint="connect over loopback")
     if token is not None:
         raise Unimplemented("token is not offered by this version", hint="connect over loopback")

@@ -28,6 +28,13 @@ from hotrow.torch.workers import world_size
 _NOT_SENT = (InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess)
 
 
+# Options of torch's optimizers that a parameter group could bring and a push does not carry.
+_NO_OPTIONS = frozenset(
+    ("amsgrad", "betas", "dampening", "eps", "lr_decay", "maximize", "momentum", "nesterov")
+    + ("weight_decay",)
+)
+
+
 class SparseOptimizer(torch.optim.Optimizer):
     """Pushes what backward collected in Hotrow modules; the servers apply each table's optimizer.
 
@@ -159,7 +166,18 @@ class SparseOptimizer(torch.optim.Optimizer):
                 hint="bfloat16 autocast needs no scaler.",
             )
 
+    def _refuse_options(self) -> None:
+        for group in self.param_groups:
+            named = sorted(_NO_OPTIONS.intersection(group))
+            if named:
+                raise Unimplemented(
+                    f"param_groups: {', '.join(named)} cannot be set by the worker",
+                    table=group["table"],
+                    hint="A table has its optimizer from its creation; lr alone travels.",
+                )
+
     def _push(self) -> None:
+        self._refuse_options()
         by_client: dict[int, list[int]] = {}
         for i, members in enumerate(self._modules):
             by_client.setdefault(id(members[0].table.client), []).append(i)
@@ -224,3 +242,4 @@ class SparseOptimizer(torch.optim.Optimizer):
         if theirs != ours:
             raise SchemaMismatch(f"the state is of the tables {theirs}, the optimizer of {ours}")
         super().load_state_dict(state_dict)
+        self._refuse_options()
