@@ -27,12 +27,18 @@ from hotrow.torch.workers import world_size
 # What the client itself refuses a push with, before it is numbered: nothing was sent.
 _NOT_SENT = (InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess)
 
-
 # Options of torch's optimizers that a parameter group could bring and a push does not carry.
-_NO_OPTIONS = frozenset(
-    ("amsgrad", "betas", "dampening", "eps", "lr_decay", "maximize", "momentum", "nesterov")
-    + ("weight_decay",)
-)
+_NO_OPTIONS = {
+    "amsgrad",
+    "betas",
+    "dampening",
+    "eps",
+    "lr_decay",
+    "maximize",
+    "momentum",
+    "nesterov",
+    "weight_decay",
+}
 
 
 class SparseOptimizer(torch.optim.Optimizer):
