@@ -1,7 +1,10 @@
-// How fast are the host kernels? Dedupe, pooling and optimizers on one core, each beside the
-// memory limit measured in the same run: rows that memcpy would move per second.
+// How fast are the host kernels? Dedupe, pooling and optimizers, each beside the memory limit
+// measured in the same run: rows that memcpy would move per second on one core.
 //
-//   kernel_bench [rows] [dim]        default: 1,000,000 rows of 64 float32
+//   kernel_bench [rows] [dim] [threads]        default: 1,000,000 rows of 64 float32, one thread
+//
+// One thread is timed by its processor time, since the machine may be shared; several by wall time,
+// which needs as many idle cores. Dedupe of keys always takes one thread.
 
 #include <time.h>
 
@@ -28,10 +31,11 @@ constexpr int64_t kPushRows = 65536;
 constexpr uint64_t kSeed = 42;
 constexpr double kZipfExponent = 1.05;
 
-// Processor time of this thread: the machine may be shared.
+clockid_t timing_clock = CLOCK_THREAD_CPUTIME_ID;
+
 double Seconds() {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(timing_clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
@@ -96,12 +100,14 @@ double MemcpyBytesPerSecond() {
 
 class Bench {
  public:
-  Bench(int64_t rows, int64_t dim) : rows_(rows), dim_(dim), table_(Values(rows * dim)) {
+  Bench(int64_t rows, int64_t dim, ThreadTeam& team)
+      : rows_(rows), dim_(dim), space_{&team}, table_(Values(rows * dim)) {
     const double memcpy_rate = MemcpyBytesPerSecond();
     row_limit_ = {memcpy_rate / static_cast<double>(dim * 4)};
     update_limit_ = {row_limit_.limit_rows_per_s / 3};  // read a row, read a gradient, write a row
-    std::printf("%lld rows of %lld float32, one thread; memcpy %.1f GB/s\n",
-                static_cast<long long>(rows), static_cast<long long>(dim), memcpy_rate / 1e9);
+    std::printf("%lld rows of %lld float32, threads: %d; memcpy %.1f GB/s\n",
+                static_cast<long long>(rows), static_cast<long long>(dim), team.threads(),
+                memcpy_rate / 1e9);
   }
 
   void Run() {
@@ -147,8 +153,8 @@ class Bench {
       rows.push_back(AsRow(static_cast<void*>(&out[i * static_cast<size_t>(dim_)])));
     }
     const auto line = [&](const char* name, InitializerKind kind) {
-      const double seconds =
-          BestSeconds([&] { InitializeRows({kind, 0.0F, 1.0F, 1, 2}, keys, {rows, dim_}); });
+      const double seconds = BestSeconds(
+          [&] { InitializeRows(space_, {kind, 0.0F, 1.0F, 1, 2}, keys, {rows, dim_}); });
       row_limit_.Line(name, static_cast<double>(keys.size()), seconds);
     };
     line("initialize uniform", InitializerKind::kUniform);
@@ -168,8 +174,9 @@ class Bench {
     }
     std::vector<float> sums(static_cast<size_t>(unique * dim_));
     DuplicateSummer summer;
-    const double sum_seconds = BestSeconds(
-        [&] { summer.Run({deduper.inverse(), {}, {}, {rows, dim_}, unique}, sums.data()); });
+    const double sum_seconds = BestSeconds([&] {
+      summer.Run(space_, {deduper.inverse(), {}, {}, {rows, dim_}, unique}, sums.data());
+    });
     row_limit_.Line("sum duplicates" + name_, static_cast<double>(keys.size()), sum_seconds);
   }
 
@@ -185,17 +192,19 @@ class Bench {
     std::vector<float> out(static_cast<size_t>(kBags * dim_));
     std::vector<int32_t> argmax(mode == PoolingMode::kMax ? out.size() : 0);
     const auto n = static_cast<double>(keys.size());
-    row_limit_.Line("pool forward " + name, n,
-                    BestSeconds([&] { PoolForward(bags, {rows, dim_}, out.data(), argmax); }));
+    row_limit_.Line("pool forward " + name, n, BestSeconds([&] {
+                      PoolForward(space_, bags, {rows, dim_}, out.data(), argmax);
+                    }));
     const auto unique = static_cast<int64_t>(rows.size());
     std::vector<float> gradients(static_cast<size_t>(unique * dim_));
     const PoolGradient gradient{out.data(), dim_, argmax, {}, unique};
     row_limit_.Line("pool backward " + name, n,
-                    BestSeconds([&] { PoolBackward(bags, gradient, gradients.data()); }));
+                    BestSeconds([&] { PoolBackward(space_, bags, gradient, gradients.data()); }));
     if (mode != PoolingMode::kSum) return;
     std::vector<float> weight_gradients(keys.size());
     row_limit_.Line("pool backward weights" + name_, n, BestSeconds([&] {
-                      PoolBackwardWeights(bags, gradient, {rows, dim_}, weight_gradients.data());
+                      PoolBackwardWeights(space_, bags, gradient, {rows, dim_},
+                                          weight_gradients.data());
                     }));
   }
 
@@ -215,8 +224,9 @@ class Bench {
                           static_cast<int64_t>(key) * layout.row_bytes);
       }
       const OptimizerOptions options{.kind = kind, .eps = 1e-8F};
-      const double seconds = BestSeconds(
-          [&] { ApplyGradients(options, {0.01F, 7}, layout, records, {gradients, dim_}); });
+      const double seconds = BestSeconds([&] {
+        ApplyGradients(space_, options, {0.01F, 7}, {layout, records, {gradients, dim_}});
+      });
       update_limit_.Line("update " + std::string(OptimizerName(kind)) + name_,
                          static_cast<double>(keys.size()), seconds);
     }
@@ -224,6 +234,7 @@ class Bench {
 
   const int64_t rows_;
   const int64_t dim_;
+  const HostSpace space_;
   const std::vector<float> table_;
   Report row_limit_{};
   Report update_limit_{};
@@ -236,10 +247,13 @@ class Bench {
 int main(int argc, char** argv) {
   const int64_t rows = argc > 1 ? std::atoll(argv[1]) : 1000000;
   const int64_t dim = argc > 2 ? std::atoll(argv[2]) : 64;
-  if (rows <= 0 || dim <= 0 || argc > 3) {
-    std::fprintf(stderr, "usage: kernel_bench [rows] [dim]\n");
+  const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
+  auto team = hotrow::ThreadTeam::Create(threads);
+  if (rows <= 0 || dim <= 0 || !team.ok() || argc > 4) {
+    std::fprintf(stderr, "usage: kernel_bench [rows] [dim] [threads]\n");
     return 2;
   }
-  hotrow::Bench(rows, dim).Run();
+  if (threads > 1) hotrow::timing_clock = CLOCK_MONOTONIC;
+  hotrow::Bench(rows, dim, **team).Run();
   return 0;
 }

@@ -132,10 +132,9 @@ struct PoolStage {
   HOTROW_HOST_DEVICE void operator()(const Tile& tile, int64_t b) const {
     const Bag bag = pool.BagAt(b);
     float* const to = out + b * pool.dim;
-    int32_t* const winners = argmax + b * pool.dim;
     ForEachLaneChunk(tile, pool.dim, [&](const auto& chunk) {
       if (mode == PoolingMode::kMax) {
-        MaxChunk(pool, bag, chunk, NoHint(), {to, winners});
+        MaxChunk(pool, bag, chunk, NoHint(), {to, argmax + b * pool.dim});
       } else if (pool.weights != nullptr) {
         SumChunk<true>(pool, bag, chunk, NoHint(), to);
       } else {
