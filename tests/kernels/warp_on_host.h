@@ -1,6 +1,7 @@
 // A warp of threads: what cuda_tile.cuh asks of nvcc, on the host. Each lane is a thread; lanes
-// meet in the intrinsics and nowhere else, so ThreadSanitizer sees what lanes of a device would
-// race for.
+// meet in the intrinsics and nowhere else, so ThreadSanitizer sees what lanes race for between two
+// of them. It does not see a missing Sync where a shuffle follows: here every intrinsic orders
+// memory, on a device only __syncwarp does.
 
 #pragma once
 
