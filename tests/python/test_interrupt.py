@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,10 +27,24 @@ def cluster() -> Iterator[LocalCluster]:
         yield own
 
 
+def _wait_until_stopped(pid: int) -> None:
+    """Wait for the last thread: until then the server may still answer."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        threads = Path(f"/proc/{pid}/task").iterdir()
+        if all(
+            (thread / "stat").read_text().rsplit(")")[-1].split()[0] == "T" for thread in threads
+        ):
+            return
+        time.sleep(0.001)
+    pytest.fail("the server did not stop")
+
+
 @contextmanager
 def frozen(cluster: LocalCluster) -> Iterator[None]:
     """Stop the server's process without ending it: calls wait."""
     os.kill(cluster.pid(0), signal.SIGSTOP)
+    _wait_until_stopped(cluster.pid(0))
     try:
         yield
     finally:
