@@ -37,8 +37,6 @@ void PullWork::Clear() {
   segments_.clear();
   concerned_.assign(state_.strand_map.strands(), 0);
   strands_ = 0;
-  MutexLock lock(mutex_);
-  error_ = {};
 }
 
 wire::ErrorInfo PullWork::Prepare(const wire::PullRequest& request) {
@@ -123,24 +121,16 @@ void PullWork::Run(StrandState& strand, int index) {
     if (segment.strand != index) continue;
     const uint32_t id = response_.tables[segment.table].table_id;
     Table* table = strand.tables.Find(id);
-    if (table == nullptr) return Fail(NoSuchTable(id));  // dropped since it was looked up
+    if (table == nullptr) return shared_.Fail(NoSuchTable(id));  // dropped since it was looked up
     const size_t count = segment.end - segment.begin;
     segment.initial = table->Pull(std::span(keys_).subspan(segment.begin, count),
                                   std::span(rows_).subspan(segment.begin, count));
   }
 }
 
-void PullWork::Fail(const wire::ErrorInfo& error) {
-  MutexLock lock(mutex_);
-  if (error_.ok()) error_ = error;
-}
-
 PullReply PullWork::Finish() {
   PullReply reply;
-  {
-    MutexLock lock(mutex_);
-    response_.error = error_;
-  }
+  response_.error = shared_.error();
   if (!response_.error.ok()) {
     response_.tables.clear();
   } else if (reply_bytes_ == 0) {

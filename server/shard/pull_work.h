@@ -21,7 +21,6 @@
 
 #include "kernels/base/float_row.h"
 #include "kernels/base/key.h"
-#include "kernels/base/mutex.h"
 #include "proto/wire/batch_codec.h"
 #include "proto/wire/payload.h"
 #include "server/shard/shard.h"
@@ -41,11 +40,11 @@ class PullWork {
   bool Concerns(int strand) const { return concerned_[strand] != 0; }
   int strands() const { return strands_; }  // that it concerns
   size_t reply_bytes() const { return reply_bytes_; }
+  // What its strands decide together; where an error of the whole request goes, so that Finish
+  // answers with it.
   SharedWork& shared() { return shared_; }
 
   void Run(StrandState& strand, int index);
-  // An answer without rows.
-  void Fail(const wire::ErrorInfo& error);
   PullReply Finish();
 
  private:
@@ -79,9 +78,6 @@ class PullWork {
   std::vector<uint8_t> concerned_;  // (strands)
   std::vector<size_t> cursors_;     // (strands) workspace of ShareOut
   int strands_ = 0;
-
-  Mutex mutex_;
-  wire::ErrorInfo error_ HOTROW_GUARDED_BY(mutex_);  // the first that a strand met
 };
 
 }  // namespace hotrow

@@ -11,10 +11,6 @@ void PushWork::Prepare(wire::PushRequest request) {
   response_.results.resize(request_.sub_pushes.size());
   items_.resize(state_.strand_map.strands());
   for (auto& items : items_) items.clear();
-  {
-    MutexLock lock(mutex_);
-    error_ = {};
-  }
   size_t offset = 0;
   for (size_t i = 0; i < request_.sub_pushes.size(); ++i) {
     const wire::SubPush& sub_push = request_.sub_pushes[i];
@@ -33,19 +29,11 @@ void PushWork::Prepare(wire::PushRequest request) {
 
 void PushWork::Run(PushExecutor& executor, int index, SharedWork::TimePoint now) {
   const wire::ErrorInfo error = executor.Run(request_, items_[index], now);
-  if (!error.ok()) Fail(error);
-}
-
-void PushWork::Fail(const wire::ErrorInfo& error) {
-  MutexLock lock(mutex_);
-  if (error_.ok()) error_ = error;
+  if (!error.ok()) shared_.Fail(error);
 }
 
 wire::PushResponse PushWork::Finish() {
-  {
-    MutexLock lock(mutex_);
-    response_.error = error_;
-  }
+  response_.error = shared_.error();
   if (!response_.error.ok()) response_.results.clear();
   request_ = {};  // frees the payload
   return std::move(response_);

@@ -14,7 +14,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/base/mutex.h"
 #include "proto/wire/batch_codec.h"
 #include "server/shard/push_executor.h"
 #include "server/shard/shard_state.h"
@@ -33,10 +32,11 @@ class PushWork {
     return !items_[strand].empty() || (strand == 0 && request_.sub_pushes.empty());
   }
   int strands() const { return strands_; }  // that it concerns
+  // What its strands decide together; where an error of the whole request goes, so that Finish
+  // answers with it.
   SharedWork& shared() { return shared_; }
 
   void Run(PushExecutor& executor, int index, SharedWork::TimePoint now);
-  void Fail(const wire::ErrorInfo& error);
   wire::PushResponse Finish();
 
  private:
@@ -46,9 +46,6 @@ class PushWork {
   wire::PushResponse response_;
   std::vector<std::vector<PushItem>> items_;  // (strands) in the order of the message
   int strands_ = 0;
-
-  Mutex mutex_;
-  wire::ErrorInfo error_ HOTROW_GUARDED_BY(mutex_);  // the first that a strand met
 };
 
 }  // namespace hotrow

@@ -228,7 +228,7 @@ void Shard::Pull(wire::PullRequest request, Deadline deadline,
     if (work->shared().InTime(Clock::now())) {
       work->Run(unit.state, index);
     } else {
-      work->Fail(DeadlinePassed());
+      work->shared().Fail(DeadlinePassed());
     }
     work->shared().EndPart();
   });
@@ -265,7 +265,7 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
     if (work->shared().InTime(now)) {
       work->Run(unit.pushes, index, now);
     } else {
-      work->Fail(DeadlinePassed());
+      work->shared().Fail(DeadlinePassed());
     }
     work->shared().EndPart();
   });

@@ -1,7 +1,9 @@
 // SharedWork: what the strands that work on one request decide together.
 //
-// Thread safety: Begin before any strand knows of the request; the rest from any strand. Bounds: no
-// strand waits for another.
+// Thread safety: Begin before any strand knows of the request; the rest from any strand. Ownership:
+// owns `finish` until it has run. Bounds: no strand waits for another. Errors: one for the whole
+// request, the first that a strand met; what other strands have done by then stays done, and a
+// retry of a push gets the kept answers to it.
 
 #pragma once
 
@@ -11,6 +13,8 @@
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
+#include "kernels/base/mutex.h"
+#include "proto/wire/batch_codec.h"
 
 namespace hotrow {
 
@@ -22,6 +26,10 @@ class SharedWork {
   // there are none.
   void Begin(int parts, TimePoint deadline, absl::AnyInvocable<void()> finish) {
     deadline_ = deadline;
+    {
+      MutexLock lock(mutex_);
+      error_ = {};
+    }
     finish_ = std::move(finish);
     verdict_.store(Verdict::kOpen, std::memory_order_relaxed);
     parts_.store(parts, std::memory_order_relaxed);
@@ -36,6 +44,17 @@ class SharedWork {
     // Relaxed: the verdict orders nothing.
     if (verdict_.compare_exchange_strong(verdict, mine, std::memory_order_relaxed)) verdict = mine;
     return verdict == Verdict::kInTime;
+  }
+
+  // The request fails as a whole. The first error is kept.
+  void Fail(const wire::ErrorInfo& error) {
+    MutexLock lock(mutex_);
+    if (error_.ok()) error_ = error;
+  }
+  // Not ok once Fail was called. For `finish`, which sees what every strand said.
+  wire::ErrorInfo error() const {
+    MutexLock lock(mutex_);
+    return error_;
   }
 
   // A strand has done its part.
@@ -53,6 +72,8 @@ class SharedWork {
   absl::AnyInvocable<void()> finish_;
   std::atomic<Verdict> verdict_ = Verdict::kOpen;
   std::atomic<int> parts_ = 0;
+  mutable Mutex mutex_;
+  wire::ErrorInfo error_ HOTROW_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotrow
