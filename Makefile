@@ -1,6 +1,7 @@
 # From a clone: make quickstart, make test. Every target installs what it needs first.
 #   HOTROW_VENV   Python environment (default .venv)
 #   HOTROW_BUILD  build trees        (default build)
+#   SECONDS       how long to fuzz     (default 600)
 #   ARGS          options of the quick start, e.g. make quickstart ARGS="--data PATH --epochs 2"
 .DEFAULT_GOAL := help
 
@@ -8,6 +9,7 @@ HOTROW_VENV ?= .venv
 HOTROW_BUILD ?= build
 export HOTROW_VENV HOTROW_BUILD
 ARGS ?=
+SECONDS ?= 600
 
 python := $(HOTROW_VENV)/bin/python
 installed := $(HOTROW_VENV)/.hotrow-installed
@@ -16,7 +18,7 @@ package_sources := $(shell find client proto kernels cmake CMakeLists.txt script
 
 package_list := $(HOTROW_VENV)/.hotrow-sources
 
-.PHONY: help quickstart test build bench test-asan test-tsan thread-safety format check-format \
+.PHONY: help quickstart test build bench test-asan test-tsan fuzz thread-safety format check-format \
   lint tidy packages lint-packages venv release clean always
 
 help:
@@ -41,6 +43,10 @@ test-asan: packages venv ## every test under AddressSanitizer and UBSan
 test-tsan: packages ## C++ tests under ThreadSanitizer
 	@scripts/build.sh tsan
 	@scripts/run_tests.sh tsan
+
+fuzz: packages venv ## libFuzzer on the decoders, SECONDS=600
+	@scripts/install_packages.sh fuzz
+	@scripts/fuzz.sh $(SECONDS)
 
 thread-safety: lint-packages ## check the lock annotations with clang
 	@scripts/build.sh thread-safety

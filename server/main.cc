@@ -168,9 +168,12 @@ absl::Status WriteReadyFile(const Server& server) {
   return WriteFileAtomically(server.config.ready_file, ready.dump() + "\n");
 }
 
-absl::Status Start(Server& server) {
-  // What an earlier life wrote there would pass for ours.
+void RemoveReadyFile(const Server& server) {
   if (!server.config.ready_file.empty()) unlink(server.config.ready_file.c_str());
+}
+
+absl::Status Start(Server& server) {
+  RemoveReadyFile(server);  // what a life that was killed wrote there would pass for ours
   if (absl::Status status = Listen(server); !status.ok()) return status;
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;
@@ -184,6 +187,7 @@ absl::Status Start(Server& server) {
 }
 
 void Stop(Server& server) {
+  RemoveReadyFile(server);
   server.rpc->StopServing();
   const auto now = std::chrono::steady_clock::now;
   const bool drained = server.shard->Drain(now() + server.config.drain_timeout);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "kernels/base/key.h"
 
@@ -84,6 +85,13 @@ void LocalServers::Kill(int shard) {
   kill(pids_[shard], SIGKILL);
   waitpid(pids_[shard], nullptr, 0);
   pids_[shard] = 0;
+}
+
+int LocalServers::Stop(int shard) {
+  int status = 0;
+  kill(pids_[shard], SIGTERM);
+  waitpid(std::exchange(pids_[shard], 0), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void LocalServers::Signal(int shard, int signal) { kill(pids_[shard], signal); }

@@ -23,8 +23,10 @@ class LocalServers {
   ~LocalServers();
 
   const std::vector<std::string>& addresses() const { return addresses_; }
-  void Start(int shard);               // returns once it serves
-  void Kill(int shard);                // SIGKILL
+  void Start(int shard);  // returns once it serves
+  void Kill(int shard);   // SIGKILL
+  // SIGTERM; the exit code, -1 when a signal ended it. A sanitizer's report is not 0.
+  int Stop(int shard);
   void Signal(int shard, int signal);  // SIGSTOP, SIGCONT
   pid_t pid(int shard) const { return pids_[static_cast<size_t>(shard)]; }
   // Fails the test when it cannot connect.

@@ -61,7 +61,10 @@ def test_a_temporary_folder_is_removed():
 
 def test_a_shard_stops_cleanly_and_starts_again():
     with LocalCluster(2) as cluster:
+        ready = Path(json.loads((cluster.data_dir / "shard-1.yaml").read_text())["ready_file"])
+        assert ready.exists()
         assert cluster.stop(1) == 0
+        assert not ready.exists()
         assert not cluster.is_running(1)
         assert cluster.is_running(0)
         cluster.start(1)
