@@ -109,7 +109,7 @@ absl::Status Listen(Server& server) {
 
 // Where few processors carry clients, network and strands, a hand-over to another thread buys
 // nothing: pulls of 2 MiB through a connection are a sixth faster without, four of them in flight.
-int64_t ShortRequestBytes() {
+int64_t LastPartHereBytes() {
   constexpr unsigned kFewProcessors = 4;
   const bool few = std::thread::hardware_concurrency() <= kFewProcessors;
   return few ? std::numeric_limits<int64_t>::max() : kShortRequestBytes;
@@ -130,7 +130,7 @@ absl::Status CreateShard(Server& server) {
                      .max_sessions = config.max_sessions,
                      .session_idle = config.session_idle,
                      .strands = config.strands,
-                     .short_request_bytes = ShortRequestBytes()});
+                     .last_part_here_bytes = LastPartHereBytes()});
   if (!shard.ok()) return shard.status();
   server.shard = *std::move(shard);
   return absl::OkStatus();

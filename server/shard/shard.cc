@@ -119,18 +119,17 @@ void CollectKeys(std::shared_ptr<TableScan> scan, ScanPlace place, size_t index,
       Strand::Where::kOwnThread);
 }
 
-// Starts a request on every strand that it concerns. Only the last may run on this thread: a strand
-// must not wait for another one's work.
+// Starts a request on every strand that it concerns.
 template <typename Work, typename Task>
 void PostParts(std::vector<std::unique_ptr<StrandUnit>>& strands, const Work& work,
-               Strand::Where where, Task task) {
+               const PartPlaces& places, Task task) {
   int left = work.strands();
   for (size_t i = 0; i < strands.size(); ++i) {
     if (!work.Concerns(static_cast<int>(i))) continue;
     const bool last = --left == 0;
     strands[i]->strand.Post([task, unit = strands[i].get(),
                              index = static_cast<int>(i)]() mutable { task(*unit, index); },
-                            last ? where : Strand::Where::kOwnThread);
+                            last ? places.last : places.others);
     if (last) return;
   }
 }
@@ -161,9 +160,12 @@ absl::Status Shard::Impl::Signed(const absl::Status& status) const {
   return status.ok() ? status : wire::ToStatus(Signed(wire::FromStatus(status)));
 }
 
-Strand::Where Shard::Impl::WhereFor(int64_t bytes) const {
-  const bool brief = bytes <= state.options.short_request_bytes;
-  return brief ? Strand::Where::kHereIfIdle : Strand::Where::kOwnThread;
+PartPlaces Shard::Impl::PlacesFor(int64_t bytes) const {
+  const auto place = [bytes](int64_t limit) {
+    return bytes <= limit ? Strand::Where::kHereIfIdle : Strand::Where::kOwnThread;
+  };
+  return {.others = place(state.options.short_request_bytes),
+          .last = place(state.options.last_part_here_bytes)};
 }
 
 void Shard::Impl::CountFailure(const wire::ErrorInfo& error) {
@@ -224,7 +226,7 @@ void Shard::Pull(wire::PullRequest request, Deadline deadline,
                          done = nullptr;
                          impl.gate->Release(bytes);
                        });
-  PostParts(impl.strands, *work, impl.WhereFor(size), [work](StrandUnit& unit, int index) {
+  PostParts(impl.strands, *work, impl.PlacesFor(size), [work](StrandUnit& unit, int index) {
     if (work->shared().InTime(Clock::now())) {
       work->Run(unit.state, index);
     } else {
@@ -260,7 +262,7 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
                          done = nullptr;
                          impl.gate->Release(bytes);
                        });
-  PostParts(impl.strands, *work, impl.WhereFor(bytes), [work](StrandUnit& unit, int index) {
+  PostParts(impl.strands, *work, impl.PlacesFor(bytes), [work](StrandUnit& unit, int index) {
     const auto now = Clock::now();
     if (work->shared().InTime(now)) {
       work->Run(unit.pushes, index, now);

@@ -50,9 +50,12 @@ struct ShardOptions {
   // Long: a worker may evaluate for hours between two pushes, and then lose its session.
   std::chrono::milliseconds session_idle{std::chrono::hours(24)};
   int strands = 1;  // threads that write rows; at most one an owned partition is used
-  // A request of at most so many bytes, reply included, runs on the thread that brings it when its
-  // strand is idle: its work is shorter than the hand-over to a strand's thread and back.
+  // A request of at most so many bytes, reply included, runs on the thread that brings it, strand
+  // after strand while each is idle: its work is shorter than the hand-over to other threads and
+  // back.
   int64_t short_request_bytes = kShortRequestBytes;
+  // Of a request of at most so many bytes the last strand's part does, beside the other strands.
+  int64_t last_part_here_bytes = kShortRequestBytes;
   int slots_per_set = 32;
 };
 

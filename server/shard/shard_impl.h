@@ -31,6 +31,12 @@ struct StrandUnit {
   Strand strand;  // last: its thread uses the others
 };
 
+// Where the parts of a request run.
+struct PartPlaces {
+  Strand::Where others;
+  Strand::Where last;
+};
+
 struct Shard::Impl {
   Impl(const ShardOptions& options, uint64_t start_id);
   ~Impl();
@@ -38,7 +44,7 @@ struct Shard::Impl {
   // Errors leave the shard with its number on them.
   wire::ErrorInfo Signed(wire::ErrorInfo error) const;
   absl::Status Signed(const absl::Status& status) const;
-  Strand::Where WhereFor(int64_t bytes) const;
+  PartPlaces PlacesFor(int64_t bytes) const;
   void CountFailure(const wire::ErrorInfo& error);
   // What calls get once the strands have stopped.
   absl::Status Stopped() const;

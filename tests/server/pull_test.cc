@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <future>
+#include <thread>
 
 #include "kernels/initializers/initializer.h"
 #include "tests/server/shard_harness.h"
@@ -133,6 +135,20 @@ TEST(Pull, RefusesAReplyThatDoesNotFitAMessage) {
   EXPECT_EQ(one.Pull(MixedKeys(15)).size(), 15U * 65536U);
   ExpectRefused(one.shard(), PullMessage(one.table_id(), MixedKeys(16)),
                 ErrorKind::kInvalidArgument);
+}
+
+TEST(Pull, AShortOneRunsOnTheThreadThatBringsItThroughAllStrands) {
+  for (const int64_t limit : {int64_t{0}, kShortRequestBytes}) {
+    OneTable one(SgdSchema("t", 2), {.strands = 3, .short_request_bytes = limit});
+    std::promise<std::thread::id> ran_on;
+    one.shard().Pull(PullMessage(one.table_id(), MixedKeys(100)), kNoDeadline,
+                     [&](PullReply reply) {
+                       EXPECT_TRUE(reply.message.error.ok());
+                       ran_on.set_value(std::this_thread::get_id());
+                     });
+    // The last of three strands answers: here at once, or on a thread of their own.
+    EXPECT_EQ(ran_on.get_future().get() == std::this_thread::get_id(), limit > 0);
+  }
 }
 
 TEST(Pull, SeesEveryPushThatWasAnsweredBefore) {

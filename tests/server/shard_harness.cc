@@ -45,7 +45,9 @@ std::unique_ptr<Shard> MakeShard(const HarnessOptions& options, uint32_t shard) 
                              .max_queued_requests = options.max_queued_requests,
                              .max_queued_bytes = options.max_queued_bytes,
                              .max_sessions = options.max_sessions,
-                             .strands = options.strands};
+                             .strands = options.strands,
+                             .short_request_bytes = options.short_request_bytes,
+                             .last_part_here_bytes = options.short_request_bytes};
   return *Shard::Create(std::move(shard_options));
 }
 

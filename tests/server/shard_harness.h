@@ -29,6 +29,9 @@ struct HarnessOptions {
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 16;
   int strands = DefaultStrands();
+  // Also of the last part. With several strands each part runs on its strand's thread, so that they
+  // meet.
+  int64_t short_request_bytes = strands > 1 ? 0 : kShortRequestBytes;
 };
 
 wire::ShardMap TestMap(const HarnessOptions& options);
