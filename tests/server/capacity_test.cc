@@ -11,6 +11,8 @@ namespace hotrow::test {
 namespace {
 
 constexpr uint32_t kDim = 16;
+// Each strand keeps about 100 KiB of every table, also of an empty one.
+const int64_t kBudget = (int64_t{1} << 20) * DefaultStrands();
 
 // A shard whose budget is used up by rows of table "t".
 class FullShard : public testing::Test {
@@ -46,7 +48,17 @@ class FullShard : public testing::Test {
     last_answer_ = result;
   }
 
-  OneTable one_{SgdSchema("t", kDim), {.memory_budget_bytes = 1 << 20}};
+  void RemoveAll() {
+    std::map<uint32_t, std::vector<Key>> gone;
+    for (const Key key : stored_) gone[one_.map().PartitionOf(key, salt_)].push_back(key);
+    for (const auto& [partition, keys] : gone) {
+      one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kRemove,
+                       {{one_.table_id(), keys, {}, 0, 1, 0.0F}}));
+    }
+    EXPECT_EQ(one_.Stats().rows(), 0U);
+  }
+
+  OneTable one_{SgdSchema("t", kDim), {.memory_budget_bytes = kBudget}};
   const uint64_t salt_ = wire::TableSalt("t");
   std::map<uint32_t, uint64_t> next_;
   std::vector<Key> stored_;
@@ -58,7 +70,7 @@ class FullShard : public testing::Test {
 TEST_F(FullShard, StoresExactlyTheKeysThatItDidNotRefuse) {
   EXPECT_EQ(one_.Stats().rows(), stored_.size());
   EXPECT_EQ(one_.Stats().rows_refused(), refused_.size());
-  EXPECT_LE(one_.Stats().allocated_bytes(), 1U << 20);
+  EXPECT_LE(one_.Stats().allocated_bytes(), static_cast<uint64_t>(kBudget));
   for (const Key key : stored_) ASSERT_EQ(one_.Pull({key})[1], 0.0F - MixedValue(key, 1));
   for (const Key key : refused_) ASSERT_EQ(one_.Pull({key})[1], 0.0F);
 }
@@ -94,17 +106,38 @@ TEST_F(FullShard, AnswersARetryWithTheSameRefusedKeys) {
 
 TEST_F(FullShard, CreatesRowsAgainAfterSomeWereRemoved) {
   const Key refused = last_answer_.refused_keys[0];
-  std::map<uint32_t, std::vector<Key>> gone;
-  for (const Key key : stored_) gone[one_.map().PartitionOf(key, salt_)].push_back(key);
-  for (const auto& [partition, keys] : gone) {
-    one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kRemove,
-                     {{one_.table_id(), keys, {}, 0, 1, 0.0F}}));
-  }
-  EXPECT_EQ(one_.Stats().rows(), 0U);
+  RemoveAll();
   const uint32_t partition = one_.map().PartitionOf(refused, salt_);
   const auto result = one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kPush,
                                        {one_.Part({refused}, MixedRows({refused}, kDim))}));
   EXPECT_EQ(result.counts[0].rows_created, 1U);
+}
+
+// One table's rows lay on all strands, the other's are all of one.
+TEST_F(FullShard, GivesTheMemoryOfRemovedRowsToAnotherTable) {
+  v1::CreateTableRequest request;
+  *request.mutable_schema() = SgdSchema("u", kDim);
+  const auto none = one_.shard().CreateTable(request);
+  RemoveAll();
+  const auto created = one_.shard().CreateTable(request);
+  ASSERT_TRUE(created.ok()) << none.status() << ", then " << created.status();
+  const uint32_t partition = one_.map().PartitionOf(stored_[0], salt_);
+  const auto keys = KeysOf(one_.map(), "u", partition, static_cast<int64_t>(stored_.size()));
+  size_t stored = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += 100) {
+    const std::vector<Key> some(
+        keys.begin() + static_cast<int64_t>(begin),
+        keys.begin() + static_cast<int64_t>(std::min(begin + 100, keys.size())));
+    const TablePart part{.table_id = created->table().table_id(),
+                         .keys = some,
+                         .rows = MixedRows(some, kDim),
+                         .dim = kDim};
+    const auto result =
+        one_.Send(Freeze(partition, ++next_[partition], wire::Operation::kPush, {part}));
+    stored += result.counts[0].rows_created;
+  }
+  // What is missing are the first pieces of memory that the empty table keeps on each strand.
+  EXPECT_GE(stored, stored_.size() * 3 / 4) << "of " << stored_.size();
 }
 
 }  // namespace
