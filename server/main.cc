@@ -3,7 +3,6 @@
 // Exit codes: 0 clean stop, 2 bad configuration, 1 anything else, always with one line that says
 // why.
 
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -20,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "hotrow/v1/admin_service.pb.h"
 #include "hotrow/v1/shard_map.pb.h"
+#include "proto/wire/process_tuning.h"
 #include "proto/wire/shard_map.h"
 #include "server/ops/command_line.h"
 #include "server/ops/data_directory.h"
@@ -46,16 +45,6 @@ constexpr std::chrono::seconds kGoodbye(2);
 int Fail(int exit_code, const absl::Status& status) {
   std::fprintf(stderr, "hotrow-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
-}
-
-// Debian's Abseil looks for deadlocks at every lock, which gRPC takes several of a message.
-void TuneLocks() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
-
-// The default takes every reply of 128 KiB or more from the system and gives it back, a page fault
-// per 4 KiB; 32 MiB is the highest threshold that the allocator accepts.
-void TuneAllocator() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
 sigset_t StopSignals() {
@@ -215,8 +204,7 @@ int Run(int argc, char** argv, char** environment) {
     std::fputs(command->answer->c_str(), stdout);
     return kSuccess;
   }
-  TuneAllocator();
-  TuneLocks();
+  wire::TuneProcess();
   signal(SIGPIPE, SIG_IGN);
   // Blocked before any thread exists, so that only the wait below takes them.
   const sigset_t signals = StopSignals();

@@ -1,14 +1,13 @@
 #include "client/src/grpc_process.h"
 
 #include <grpc/grpc.h>
-#include <malloc.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <atomic>
 
-#include "absl/synchronization/mutex.h"
 #include "client/src/client_error.h"
+#include "proto/wire/process_tuning.h"
 
 namespace hotrow::client {
 namespace {
@@ -26,12 +25,7 @@ absl::Status EnterGrpc() {
   }
   // Never given back: the end of the last user would wait up to 10 s for a poller of gRPC's own.
   grpc_init();
-  // The default takes every large buffer of a reply from the system and gives it back, a page fault
-  // per 4 KiB: a quarter of the time of a client that pulls a megabyte at a time.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  // Debian's Abseil looks for deadlocks at every lock, which gRPC takes several of a message.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  wire::TuneProcess();
   return absl::OkStatus();
 }
 
