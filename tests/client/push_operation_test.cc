@@ -43,7 +43,7 @@ class Push {
   bool done() const { return result.status().code() != absl::StatusCode::kUnknown; }
 
   // Answers message 0, which has one sub-push.
-  std::optional<std::chrono::milliseconds> Answer(wire::SubPushResult answer) {
+  std::optional<client::Again> Answer(wire::SubPushResult answer) {
     answer.sequence = 1;
     wire::PushResponse response;
     response.results = {std::move(answer)};
