@@ -17,21 +17,42 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-TEST(PushesThroughFaults, AreNeitherLostNorAppliedTwice) {
+class PushesThroughFaults : public ::testing::Test {
+ protected:
+  static PushRunReport Run(PushRunOptions options) {
+    options.seed = NumberFrom("HOTROW_FAULT_SEED", std::random_device{}());
+    PushRunReport report = RunPushes(options);
+    std::printf("%s", report.text.c_str());
+    return report;
+  }
+  static void ExpectAppliedOnce(const PushRunReport& report) {
+    EXPECT_EQ(report.failed_pushes, 0) << report.first_error;
+    EXPECT_EQ(report.verdict.lost, 0);
+    EXPECT_EQ(report.verdict.twice, 0);
+    EXPECT_EQ(report.verdict.wrong_rows, 0);
+    EXPECT_LT(report.verdict.highest_sum, PushOracle::kMostWeight);
+    // Every answer is the one answer to its push, however often it was asked for.
+    EXPECT_EQ(report.wrong_counts, 0);
+    EXPECT_EQ(report.rows_created, report.verdict.keys);
+  }
+};
+
+TEST_F(PushesThroughFaults, AreNeitherLostNorAppliedTwice) {
   const PushRunReport report =
-      RunPushes({.pushes = static_cast<int64_t>(NumberFrom("HOTROW_FAULT_PUSHES", 5000)),
-                 .seed = NumberFrom("HOTROW_FAULT_SEED", std::random_device{}())});
-  std::printf("%s", report.text.c_str());
-  EXPECT_EQ(report.failed_pushes, 0) << report.first_error;
-  EXPECT_EQ(report.verdict.lost, 0);
-  EXPECT_EQ(report.verdict.twice, 0);
-  EXPECT_EQ(report.verdict.wrong_rows, 0);
-  EXPECT_LT(report.verdict.highest_sum, PushOracle::kMostWeight);
-  // Every answer is the one answer to its push, however often it was asked for.
-  EXPECT_EQ(report.wrong_counts, 0);
-  EXPECT_EQ(report.rows_created, report.verdict.keys);
+      Run({.pushes = static_cast<int64_t>(NumberFrom("HOTROW_FAULT_PUSHES", 5000))});
+  ExpectAppliedOnce(report);
   EXPECT_GT(report.duplicates, 0u);
   EXPECT_FALSE(report.is_void()) << "too kind or too slow to mean anything";
+}
+
+// A shard refuses what comes too early instead of keeping it (ARCHITECTURE.md).
+TEST_F(PushesThroughFaults, ThatOnlyReorderAreAppliedOnceToo) {
+  const PushRunReport sound = Run({.rates = {}});
+  ExpectAppliedOnce(sound);
+  const PushRunReport report = Run({.rates = {.reorder = 0.06}});
+  ExpectAppliedOnce(report);
+  EXPECT_GT(std::min(report.requests.reordered, report.replies.reordered), 0.04);
+  EXPECT_EQ(report.cuts, 0);
 }
 
 TEST(PushOracle, SeesALostPushAndOneThatWasAppliedTwice) {
@@ -62,9 +83,14 @@ TEST(PushOracle, SeesALostPushAndOneThatWasAppliedTwice) {
 }
 
 TEST(PushRunReport, IsVoidWhenTheNetworkWasTooKindOrTheRunTooSlow) {
-  EXPECT_FALSE((PushRunReport{.pushes_a_second = 100, .smallest_share = 0.05}.is_void()));
-  EXPECT_TRUE((PushRunReport{.pushes_a_second = 100, .smallest_share = 0.03}.is_void()));
-  EXPECT_TRUE((PushRunReport{.pushes_a_second = 10, .smallest_share = 0.05}.is_void()));
+  const FaultShares enough{0.05, 0.05, 0.05};
+  const FaultShares few{0.05, 0.03, 0.05};
+  EXPECT_FALSE(
+      (PushRunReport{.pushes_a_second = 100, .requests = enough, .replies = enough}.is_void()));
+  EXPECT_TRUE(
+      (PushRunReport{.pushes_a_second = 100, .requests = enough, .replies = few}.is_void()));
+  EXPECT_TRUE(
+      (PushRunReport{.pushes_a_second = 10, .requests = enough, .replies = enough}.is_void()));
 }
 
 }  // namespace

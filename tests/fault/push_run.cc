@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -98,33 +97,38 @@ std::vector<float> AllRows(const LocalServers& servers, const char* name) {
 }
 
 // One direction of all proxies.
-void Describe(const char* direction, const Proxies& proxies, bool requests, PushRunReport& report) {
+FaultShares Describe(const std::string& direction, const std::vector<const FaultCounts*>& all,
+                     std::string& text) {
   int64_t messages = 0;
   int64_t dropped = 0;
   int64_t duplicated = 0;
   int64_t reordered = 0;
-  for (const auto& proxy : proxies) {
-    const FaultCounts& counts = requests ? proxy->requests() : proxy->replies();
-    messages += counts.messages;
-    dropped += counts.dropped;
-    duplicated += counts.duplicated;
-    reordered += counts.reordered;
+  for (const FaultCounts* counts : all) {
+    messages += counts->messages;
+    dropped += counts->dropped;
+    duplicated += counts->duplicated;
+    reordered += counts->reordered;
   }
-  const double all = std::max<double>(1.0, static_cast<double>(messages));
-  for (const int64_t faults : {dropped, duplicated, reordered}) {
-    report.smallest_share = std::min(report.smallest_share, static_cast<double>(faults) / all);
-  }
-  absl::StrAppendFormat(&report.text,
+  const double one = 1.0 / std::max<double>(1.0, static_cast<double>(messages));
+  const FaultShares shares{one * dropped, one * duplicated, one * reordered};
+  absl::StrAppendFormat(&text,
                         "%s: %d messages, %d dropped (%.1f %%), %d duplicated (%.1f %%), %d "
                         "reordered (%.1f %%)\n",
-                        direction, messages, dropped, 100.0 * dropped / all, duplicated,
-                        100.0 * duplicated / all, reordered, 100.0 * reordered / all);
+                        direction, messages, dropped, 100.0 * shares.dropped, duplicated,
+                        100.0 * shares.duplicated, reordered, 100.0 * shares.reordered);
+  return shares;
 }
 
 void Conclude(const PushRunOptions& options, const Proxies& proxies, PushRunReport& report) {
-  Describe("requests", proxies, true, report);
-  Describe("replies", proxies, false, report);
-  for (const auto& proxy : proxies) report.cuts += proxy->cuts();
+  std::vector<const FaultCounts*> requests;
+  std::vector<const FaultCounts*> replies;
+  for (const auto& proxy : proxies) {
+    requests.push_back(&proxy->requests());
+    replies.push_back(&proxy->replies());
+    report.cuts += proxy->cuts();
+  }
+  report.requests = Describe("requests", requests, report.text);
+  report.replies = Describe("replies", replies, report.text);
   const PushOracle::Verdict& verdict = report.verdict;
   absl::StrAppendFormat(
       &report.text,

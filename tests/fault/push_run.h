@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -23,6 +24,15 @@ struct PushRunOptions {
   int threads = 2;  // of each client
 };
 
+// Of the messages of one direction.
+struct FaultShares {
+  double dropped = 0.0;
+  double duplicated = 0.0;
+  double reordered = 0.0;
+
+  double smallest() const { return std::min({dropped, duplicated, reordered}); }
+};
+
 struct PushRunReport {
   PushOracle::Verdict verdict;
   int64_t failed_pushes = 0;  // that raised
@@ -30,13 +40,16 @@ struct PushRunReport {
   int64_t wrong_counts = 0;  // pushes whose answer did not count each of their keys once
   int64_t rows_created = 0;  // by all answers
   double pushes_a_second = 0.0;
-  double smallest_share = 1.0;  // of dropped, duplicated, reordered messages, in either direction
+  FaultShares requests;
+  FaultShares replies;
   int64_t cuts = 0;
   uint64_t duplicates = 0;  // sub-pushes that the servers knew already
   std::string text;         // all of it, for a reader
 
   // Too kind or too slow to mean anything.
-  bool is_void() const { return smallest_share < 0.04 || pushes_a_second < 50.0; }
+  bool is_void() const {
+    return std::min(requests.smallest(), replies.smallest()) < 0.04 || pushes_a_second < 50.0;
+  }
 };
 
 PushRunReport RunPushes(const PushRunOptions& options);
