@@ -56,28 +56,23 @@ class RunningCalls {
   size_t running_ HOTROW_GUARDED_BY(mutex_);
 };
 
-// `issue` starts the call: Reader(ShardChannel&, grpc::ClientContext*, grpc::CompletionQueue*).
-// Returns when all have answered or the deadline has passed.
+// Asks `count` questions at once; `issue` starts number i: Reader(i, grpc::ClientContext*,
+// grpc::CompletionQueue*). Returns when all are answered or the deadline has passed.
 template <typename Response, typename Issue>
-std::vector<absl::StatusOr<Response>> AskShards(Channels channels, TimePoint deadline,
-                                                Issue issue) {
-  std::vector<absl::StatusOr<Response>> answers(channels.size());
-  RunningCalls<Response> running(channels.size());
+std::vector<absl::StatusOr<Response>> AskAll(size_t count, TimePoint deadline, Issue issue) {
+  std::vector<absl::StatusOr<Response>> answers(count);
+  RunningCalls<Response> running(count);
   {
     CompletionThread completions;  // its end waits for all answers
-    for (size_t i = 0; i < channels.size(); ++i) {
-      ShardChannel& channel = *channels[i];
+    for (size_t i = 0; i < count; ++i) {
       auto* const call = UnaryCall<Response>::Start(
           deadline,
-          [&](grpc::ClientContext* context) {
-            return issue(channel, context, &completions.queue());
-          },
-          [&answers, &channel, &running, i](const grpc::Status& status, const Response& response) {
+          [&](grpc::ClientContext* context) { return issue(i, context, &completions.queue()); },
+          [&answers, &running, i](const grpc::Status& status, const Response& response) {
             if (status.ok()) {
               answers[i] = response;
             } else {
-              answers[i] =
-                  NameShard(wire::FromGrpcStatus(status), channel.shard(), channel.address());
+              answers[i] = wire::FromGrpcStatus(status);
             }
             running.Ended(i);
           });
@@ -85,6 +80,23 @@ std::vector<absl::StatusOr<Response>> AskShards(Channels channels, TimePoint dea
       call->Await();
     }
     running.WaitOrCancel();
+  }
+  return answers;
+}
+
+// The same question to every shard: Reader(ShardChannel&, grpc::ClientContext*,
+// grpc::CompletionQueue*).
+template <typename Response, typename Issue>
+std::vector<absl::StatusOr<Response>> AskShards(Channels channels, TimePoint deadline,
+                                                Issue issue) {
+  auto answers =
+      AskAll<Response>(channels.size(), deadline,
+                       [&](size_t i, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+                         return issue(*channels[i], context, queue);
+                       });
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].ok()) continue;
+    answers[i] = NameShard(answers[i].status(), channels[i]->shard(), channels[i]->address());
   }
   return answers;
 }

@@ -51,6 +51,7 @@ ClientCore::ClientCore(ConnectOptions options, client::Cluster cluster)
                                   .map = map_,
                                   .cluster_id = cluster.id,
                                   .keepalive = options_.keepalive,
+                                  .recovery_timeout = options_.recovery_timeout,
                                   .alarm = &alarm_,
                                   .session = train ? &session_ : nullptr};
     channels_.push_back(std::make_unique<ShardChannel>(std::move(channel)));
@@ -171,8 +172,9 @@ absl::Status ClientCore::CheckPush(std::span<const PushPart> parts,
   return absl::OkStatus();
 }
 
-absl::Status ClientCore::TryPush(std::span<const PushPart> parts, wire::Operation operation,
-                                 PushState& state) {
+absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<const PushPart> parts,
+                                                                   wire::Operation operation,
+                                                                   PushState& state) {
   absl::Status status = CheckPush(parts, operation);
   if (!status.ok()) return status;
   std::vector<PushOperation::TablePart> tables;
@@ -223,27 +225,44 @@ absl::Status ClientCore::TryPush(std::span<const PushPart> parts, wire::Operatio
     return status;
   }
   for (const auto& channel : channels_) channel->pushes().Pump();
-  return absl::OkStatus();
+  return started;
 }
 
 void ClientCore::StartPush(std::span<const PushPart> parts, wire::Operation operation,
                            PushState state) {
-  const absl::Status status = TryPush(parts, operation, state);
-  if (!status.ok()) state->Set(status);
+  const auto started = TryPush(parts, operation, state);
+  if (!started.ok()) state->Set(started.status());
 }
 
-absl::Status ClientCore::StillPending() const {
-  std::string trouble;
+absl::Status ClientCore::WaitThroughOutages(const Wait& wait, TimePoint deadline) const {
+  while (true) {
+    // A shard that is here now may go away at once.
+    TimePoint look = client::DeadlineIn(options_.recovery_timeout);
+    for (const uint32_t shard : wait.shards()) {
+      const absl::Status outage = channels_[shard]->pushes().outage(Now());
+      if (!outage.ok()) return outage;
+      look = std::min(look, channels_[shard]->pushes().outage_at());
+    }
+    if (wait.wait(std::min(look, deadline))) return absl::OkStatus();
+    if (Now() >= deadline || client::Interrupted()) return absl::OkStatus();
+  }
+}
+
+absl::Status ClientCore::StillPending(const absl::Status& outage) const {
+  const wire::ErrorInfo away = wire::FromStatus(outage);
+  std::string trouble = away.ok() ? "" : absl::StrCat("; ", away.message);
   for (const auto& channel : channels_) {
     const absl::Status status = channel->trouble();
-    if (!status.ok()) absl::StrAppend(&trouble, "; ", std::string(status.message()));
+    if (away.ok() && !status.ok()) absl::StrAppend(&trouble, "; ", std::string(status.message()));
   }
   return wire::ToStatus(
-      {.kind = wire::ErrorKind::kDeadlineExceeded,
+      {.kind = away.ok() ? wire::ErrorKind::kDeadlineExceeded : away.kind,
        .message = absl::StrCat("the push is not acknowledged yet and still pending: it is neither "
                                "lost nor sent twice",
                                trouble),
-       .hint = "Do not push the same gradients again; flush() waits for it."});
+       .hint =
+           absl::StrCat("Do not push the same gradients again; flush() waits for it. ", away.hint),
+       .shard = away.shard});
 }
 
 absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> parts,
@@ -252,16 +271,39 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
   for (const PushPart& part : parts) timeout = std::max(timeout, part.options.timeout);
   const TimePoint deadline = DeadlineOf(timeout);
   auto state = std::make_shared<Future<PushCounts>::State>();
-  StartPush(parts, operation, state);
-  std::optional<absl::StatusOr<PushCounts>> result = state->TakeOrAbandon(deadline);
-  if (!result.has_value()) return StillPending();
+  const auto started = TryPush(parts, operation, state);
+  if (!started.ok()) return started.status();
+  std::optional<absl::StatusOr<PushCounts>> result;
+  const Wait wait{
+      .wait = [&](TimePoint until) { return (result = state->Take(until)).has_value(); },
+      .shards = [&] { return (*started)->open_shards(); }};
+  const absl::Status outage = WaitThroughOutages(wait, deadline);
+  if (!result.has_value()) result = state->TakeOrAbandon(Now());
+  if (!result.has_value()) return StillPending(outage);
   return *std::move(result);
 }
 
 absl::Status ClientCore::Flush(std::optional<std::chrono::milliseconds> timeout) {
   const absl::Status status = CheckUsable();
   if (!status.ok()) return status;
-  return session_.Flush(DeadlineOf(timeout));
+  return FlushUntil(DeadlineOf(timeout));
+}
+
+absl::Status ClientCore::FlushUntil(TimePoint deadline) {
+  const Wait wait{.wait = [&](TimePoint until) { return session_.WaitUntilNonePending(until); },
+                  .shards =
+                      [&] {
+                        std::vector<uint32_t> shards;
+                        for (const auto& channel : channels_) {
+                          if (!channel->pushes().empty()) shards.push_back(channel->shard());
+                        }
+                        return shards;
+                      }};
+  wire::ErrorInfo outage = wire::FromStatus(WaitThroughOutages(wait, deadline));
+  const absl::Status flushed = session_.Flush();
+  if (flushed.ok() || outage.ok()) return flushed;
+  outage.message = absl::StrCat(std::string(flushed.message()), "; ", outage.message);
+  return wire::ToStatus(outage);
 }
 
 void ClientCore::CloseSessions() {
@@ -279,7 +321,7 @@ void ClientCore::CloseSessions() {
 
 // Waits for the pushes that are still pending, and gives up those that it cannot wait for.
 absl::Status ClientCore::FlushAtClose() {
-  const absl::Status flushed = session_.Flush(DeadlineOf(std::nullopt));
+  const absl::Status flushed = FlushUntil(DeadlineOf(std::nullopt));
   const int64_t given_up = session_.pending();
   if (given_up == 0) return flushed;
   const absl::Status error = wire::ToStatus(

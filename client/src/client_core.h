@@ -28,6 +28,10 @@
 #include "hotrow/client.h"
 #include "hotrow/pulled_batch.h"
 
+namespace hotrow::client {
+class PushOperation;
+}
+
 namespace hotrow {
 
 class ClientCore {
@@ -78,10 +82,21 @@ class ClientCore {
   ClientCore(ConnectOptions options, client::Cluster cluster);
   bool forked() const;
   absl::Status WaitForShards(client::TimePoint deadline);
-  absl::Status TryPush(std::span<const PushPart> parts, wire::Operation operation,
-                       PushState& state);
+  absl::StatusOr<std::shared_ptr<client::PushOperation>> TryPush(std::span<const PushPart> parts,
+                                                                 wire::Operation operation,
+                                                                 PushState& state);
   absl::Status CheckPush(std::span<const PushPart> parts, wire::Operation operation) const;
-  absl::Status StillPending() const;
+  absl::Status StillPending(const absl::Status& outage) const;
+  // What ClientCore waits for in slices: `wait` returns true once it is over, or false at `until`;
+  // `shards` are those that it waits for.
+  struct Wait {
+    std::function<bool(client::TimePoint until)> wait;
+    std::function<std::vector<uint32_t>()> shards;
+  };
+  // Waits until it is over, the deadline or an interruption (OK in each case), or until one of the
+  // shards has been away for recovery_timeout: Unavailable then.
+  absl::Status WaitThroughOutages(const Wait& wait, client::TimePoint deadline) const;
+  absl::Status FlushUntil(client::TimePoint deadline);
   absl::Status FlushAtClose();
   void CloseSessions();
 

@@ -25,14 +25,9 @@ bool InterruptScope::AskInnermost() {
 }
 
 namespace client {
-namespace {
-
-constexpr milliseconds kSlice{100};
-
-}  // namespace
 
 TimePoint NextLook(TimePoint deadline) {
-  return innermost == nullptr ? deadline : std::min(deadline, Now() + kSlice);
+  return innermost == nullptr ? deadline : std::min(deadline, Now() + InterruptScope::kLookEvery);
 }
 
 bool Interrupted() { return InterruptScope::AskInnermost(); }

@@ -42,7 +42,7 @@ class PullOperation::Message final : public ShardRequest {
     return wire::Encode(request, {keys_});
   }
 
-  std::optional<milliseconds> OnReply(Reply reply, int attempts) override {
+  std::optional<Again> OnReply(Reply reply, int attempts) override {
     return operation_->TakeReply(*this, std::get<wire::PullResponse>(std::move(reply)), attempts);
   }
 
@@ -132,11 +132,11 @@ void PullOperation::Start(DoneCallback done) {
   }
 }
 
-std::optional<milliseconds> PullOperation::TakeReply(const Message& message,
-                                                     wire::PullResponse response, int attempts) {
+std::optional<Again> PullOperation::TakeReply(const Message& message, wire::PullResponse response,
+                                              int attempts) {
   const wire::ErrorKind kind = response.error.kind;
   if (kind == wire::ErrorKind::kUnavailable || kind == wire::ErrorKind::kOverloaded) {
-    return std::max(milliseconds(response.error.retry_after_ms), Backoff(attempts));
+    return Again{Backoff(attempts, response.error.retry_after_ms), std::move(response.error)};
   }
   // The shard knows a table by its id only.
   const std::vector<Segment>& segments = message.segments();

@@ -55,8 +55,7 @@ class PullOperation : public std::enable_shared_from_this<PullOperation> {
     int64_t dim = 0;
   };
 
-  std::optional<milliseconds> TakeReply(const Message& message, wire::PullResponse response,
-                                        int attempts);
+  std::optional<Again> TakeReply(const Message& message, wire::PullResponse response, int attempts);
   absl::Status PlaceRows(const Message& message, const wire::PullResponse& response);
   void FinishMessage(uint32_t shard, const absl::Status& status);
 

@@ -42,7 +42,7 @@ class PushOperation::Message final : public ShardRequest {
     return wire::Encode(request, std::move(slices));
   }
 
-  std::optional<milliseconds> OnReply(Reply reply, int attempts) override {
+  std::optional<Again> OnReply(Reply reply, int attempts) override {
     const wire::PushResponse response = std::get<wire::PushResponse>(std::move(reply));
     if (!response.error.ok()) return AgainOrNever(response.error, attempts);
     if (!Answers(response.results)) {
@@ -55,7 +55,8 @@ class PushOperation::Message final : public ShardRequest {
     wire::ErrorInfo reason;
     for (size_t i = 0; i < sub_pushes_.size(); ++i) {
       if (response.results[i].outcome == wire::Outcome::kRetry) {
-        reason = response.results[i].error;
+        // Want of room is the cause of what follows it.
+        if (reason.kind != wire::ErrorKind::kOverloaded) reason = response.results[i].error;
         open.push_back(std::move(sub_pushes_[i]));
       } else {
         operation_->TakeResult(shard_, response.results[i]);
@@ -63,7 +64,7 @@ class PushOperation::Message final : public ShardRequest {
     }
     sub_pushes_ = std::move(open);
     if (!sub_pushes_.empty()) return AgainOrNever(reason, attempts);
-    operation_->FinishMessage();
+    operation_->FinishMessage(shard_);
     return std::nullopt;
   }
 
@@ -71,7 +72,7 @@ class PushOperation::Message final : public ShardRequest {
   void OnFailure(const absl::Status& status) override {
     operation_->environment_.session->MarkLost(status);
     operation_->AddError(shard_, status);
-    operation_->FinishMessage();
+    operation_->FinishMessage(shard_);
   }
 
  private:
@@ -95,7 +96,7 @@ class PushOperation::Message final : public ShardRequest {
 
   // A number that stays open for a lasting reason can never be closed by sending it again, and what
   // follows it would wait for ever: the session is over.
-  std::optional<milliseconds> AgainOrNever(wire::ErrorInfo error, int attempts) {
+  std::optional<Again> AgainOrNever(wire::ErrorInfo error, int attempts) {
     const absl::Status lost = operation_->environment_.session->lost();
     if (!lost.ok()) {  // an earlier number is open for ever: this one would wait behind it
       OnFailure(lost);
@@ -104,7 +105,7 @@ class PushOperation::Message final : public ShardRequest {
     // Bytes that were damaged on the way are sent again as they are, but not for ever.
     const bool damaged = error.kind == wire::ErrorKind::kDataLoss || error.ok();
     if (IsTransient(error.kind) || (damaged && ++damaged_ < kMaxDamagedPushes)) {
-      return std::max(milliseconds(error.retry_after_ms), Backoff(attempts));
+      return Again{Backoff(attempts, error.retry_after_ms), std::move(error)};
     }
     if (error.ok()) error.message = "numbers stay open and the shard gives no reason";
     if (error.shard < 0) error.shard = static_cast<int32_t>(shard_);
@@ -171,6 +172,7 @@ absl::Status PushOperation::Start(DoneCallback done) {
   {
     MutexLock lock(mutex_);
     open_messages_ = messages.size() + 1;  // one for this call
+    for (const std::shared_ptr<Message>& message : messages) ++open_of_shard_[message->shard()];
   }
   const absl::Status status = environment_.session->Number(numbered, [&] {
     for (const std::shared_ptr<Message>& message : messages) {
@@ -178,7 +180,7 @@ absl::Status PushOperation::Start(DoneCallback done) {
     }
   });
   if (status.ok()) {
-    FinishMessage();
+    FinishPart();
   } else {
     done_ = nullptr;
   }
@@ -216,7 +218,24 @@ void PushOperation::AddError(uint32_t shard, const absl::Status& status) {
   errors_.emplace(shard, status);
 }
 
-void PushOperation::FinishMessage() {
+std::vector<uint32_t> PushOperation::open_shards() const {
+  std::vector<uint32_t> shards;
+  MutexLock lock(mutex_);
+  for (const auto& [shard, messages] : open_of_shard_) {
+    if (messages > 0) shards.push_back(shard);
+  }
+  return shards;
+}
+
+void PushOperation::FinishMessage(uint32_t shard) {
+  {
+    MutexLock lock(mutex_);
+    --open_of_shard_[shard];
+  }
+  FinishPart();
+}
+
+void PushOperation::FinishPart() {
   absl::StatusOr<PushCounts> result;
   {
     MutexLock lock(mutex_);

@@ -42,6 +42,8 @@ class PushOperation : public std::enable_shared_from_this<PushOperation> {
   // Freezes, numbers and enqueues the sub-pushes. `done` runs exactly once, on any thread, unless
   // this returns an error: then nothing was numbered.
   absl::Status Start(DoneCallback done);
+  // Those that have not acknowledged their part yet.
+  std::vector<uint32_t> open_shards() const;
 
  private:
   class Message;
@@ -59,7 +61,8 @@ class PushOperation : public std::enable_shared_from_this<PushOperation> {
   Frozen Freeze(uint32_t partition, const std::vector<Segment>& segments) const;
   void TakeResult(uint32_t shard, const wire::SubPushResult& result);
   void AddError(uint32_t shard, const absl::Status& status);
-  void FinishMessage();
+  void FinishMessage(uint32_t shard);
+  void FinishPart();
   absl::StatusOr<PushCounts> Result() HOTROW_REQUIRES(mutex_);
   std::string TableName(uint32_t table_id) const;
 
@@ -67,8 +70,9 @@ class PushOperation : public std::enable_shared_from_this<PushOperation> {
   const std::vector<TablePart> tables_;
   DoneCallback done_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   size_t open_messages_ HOTROW_GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, int64_t> open_of_shard_ HOTROW_GUARDED_BY(mutex_);
   PushCounts counts_ HOTROW_GUARDED_BY(mutex_);
   std::map<uint32_t, absl::Status> errors_ HOTROW_GUARDED_BY(mutex_);  // by shard, the first
   std::map<uint32_t, Refused> refused_ HOTROW_GUARDED_BY(mutex_);      // by shard

@@ -23,6 +23,15 @@ absl::StatusOr<std::pair<uint64_t, Reply>> Decode(RequestQueue::Kind kind,
   return std::pair<uint64_t, Reply>(id, *std::move(response));
 }
 
+// What the shard is to call a request tells its attempts apart: a late reply to an earlier one must
+// not be taken for the answer to what was sent since, which may be less.
+constexpr int kAttemptBits = 16;
+
+uint64_t WireId(uint64_t request_id, int attempts) {
+  constexpr uint64_t kMask = (uint64_t{1} << kAttemptBits) - 1;
+  return (request_id << kAttemptBits) | (static_cast<uint64_t>(attempts) & kMask);
+}
+
 // Servers say their number at most; the address is what a reader can act on.
 void NameShardIn(Reply& reply, uint32_t shard, const std::string& address) {
   const auto name = [&](wire::ErrorInfo& error) {
@@ -41,9 +50,10 @@ void NameShardIn(Reply& reply, uint32_t shard, const std::string& address) {
 }  // namespace
 
 void RequestQueue::Enqueue(std::shared_ptr<ShardRequest> request) {
-  const TimePoint deadline = request->deadline();
+  TimePoint deadline = request->deadline();
   {
     MutexLock lock(mutex_);
+    if (kind_ == Kind::kPull) deadline = std::min(deadline, GiveUpAt());
     entries_.emplace(next_id_++, Entry{.request = std::move(request)});
   }
   alarm_.WakeBy(deadline);  // last: an alarm that rings must find the request
@@ -51,7 +61,8 @@ void RequestQueue::Enqueue(std::shared_ptr<ShardRequest> request) {
 
 bool RequestQueue::MaySend(uint64_t request_id) const {
   const uint64_t oldest = entries_.begin()->first;
-  if (sent_ >= (oldest <= suspect_until_ ? 1 : kSendWindow)) return false;
+  const bool crowded = kind_ == Kind::kPush && let_in_ < kSendWindow;
+  if (sent_ >= (crowded || oldest <= suspect_until_ ? 1 : kSendWindow)) return false;
   // A server recognises what is sent again by its last answers, so pushes do not run ahead of one
   // that is not answered.
   return kind_ == Kind::kPull || request_id - oldest < static_cast<uint64_t>(kSendWindow);
@@ -64,20 +75,33 @@ RequestQueue::Outgoing RequestQueue::TakeNext() {
     if (entry.state == State::kEncoding) return {};  // for a stream that is gone: it comes first
     if (entry.state != State::kWaiting) continue;
     // Order matters more than speed after a refusal: nothing overtakes what waits to be sent again.
-    if (entry.not_before > Now() || !MaySend(id)) return {};
+    if (entry.not_before > Now() || !MaySend(id) || !HasLeave(entry)) return {};
     entry.state = State::kEncoding;
-    ++entry.attempts;
+    if (++entry.attempts == 1) budget_.CountRequest();
     ++sent_;
     writing_ = true;
-    return {stream_, entry.request, id};
+    return {stream_, entry.request, id, WireId(id, entry.attempts)};
   }
   return {};
+}
+
+// Of the budget, when its last attempt was refused for want of room.
+bool RequestQueue::HasLeave(Entry& entry) {
+  if (!entry.charged) return true;
+  const TimePoint now = Now();
+  if (!budget_.TryTake(now)) {
+    entry.not_before = budget_.NextAt(now);
+    alarm_.WakeBy(entry.not_before);
+    return false;
+  }
+  entry.charged = false;
+  return true;
 }
 
 void RequestQueue::Pump() {
   Outgoing next = TakeNext();
   while (next.stream != nullptr) {
-    const grpc::ByteBuffer message = next.request->Encode(next.request_id);
+    const grpc::ByteBuffer message = next.request->Encode(next.wire_id);
     if (EndEncoding(next)) {
       // A write that a broken stream drops is not lost: Detach puts its request back.
       next.stream->Write(message);
@@ -116,9 +140,11 @@ void RequestQueue::NoteTrouble(const absl::Status& why) {
 
 void RequestQueue::Detach() {
   MutexLock lock(mutex_);
+  if (stream_ != nullptr) away_since_ = Now();
   stream_ = nullptr;
   writing_ = false;
   sent_ = 0;
+  alarm_.WakeBy(GiveUpAt());
   for (auto& [id, entry] : entries_) {
     if (entry.state == State::kSent) entry.state = State::kWaiting;
   }
@@ -141,24 +167,37 @@ absl::Status RequestQueue::OnMessage(const grpc::ByteBuffer& message) {
     return status;
   }
   NameShardIn(decoded->second, shard_, address_);
+  const uint64_t request_id = decoded->first >> kAttemptBits;
   std::shared_ptr<ShardRequest> request;
   int attempts = 0;
   {
     MutexLock lock(mutex_);
-    const auto found = entries_.find(decoded->first);
+    const auto found = entries_.find(request_id);
     // Replies to requests that have ended at their deadline come late.
     if (found == entries_.end() || found->second.state != State::kSent) return absl::OkStatus();
+    if (decoded->first != WireId(request_id, found->second.attempts)) return absl::OkStatus();
     found->second.state = State::kAnswered;
     --sent_;
     request = found->second.request;
     attempts = found->second.attempts;
   }
-  Settle(decoded->first, request->OnReply(std::move(decoded->second), attempts));
+  Settle(request_id, request->OnReply(std::move(decoded->second), attempts));
   Pump();
   return absl::OkStatus();
 }
 
-void RequestQueue::Settle(uint64_t request_id, std::optional<milliseconds> again) {
+// False when a pull has used up the budget. A push whose predecessor was refused for want of room
+// is refused as out of order: its retry is part of the same trouble.
+bool RequestQueue::MayTryAgain(Entry& entry, const Again& again) {
+  const bool no_room = again.why.kind == wire::ErrorKind::kOverloaded;
+  const bool behind = again.why.kind == wire::ErrorKind::kOutOfOrder && let_in_ < kSendWindow;
+  if (no_room) let_in_ = 0;
+  if (kind_ == Kind::kPull) return !no_room || budget_.TryTake(Now());
+  entry.charged = no_room || behind;
+  return true;
+}
+
+void RequestQueue::Settle(uint64_t request_id, const std::optional<Again>& again) {
   std::shared_ptr<ShardRequest> request;
   absl::Status failed;
   {
@@ -167,9 +206,13 @@ void RequestQueue::Settle(uint64_t request_id, std::optional<milliseconds> again
     if (found == entries_.end()) return;
     failed = failed_;
     request = found->second.request;
+    if (!again.has_value()) let_in_ = std::min(let_in_ + 1, kSendWindow);
+    if (again.has_value() && failed.ok() && !MayTryAgain(found->second, *again)) {
+      failed = wire::ToStatus(again->why);
+    }
     if (again.has_value() && failed.ok()) {
       found->second.state = State::kWaiting;
-      found->second.not_before = Now() + *again;
+      found->second.not_before = Now() + again->after;
       alarm_.WakeBy(found->second.not_before);
     } else {
       entries_.erase(found);
@@ -229,7 +272,37 @@ void RequestQueue::Fail(const absl::Status& status) {
   for (const auto& request : failed) request->OnFailure(status);
 }
 
-absl::Status RequestQueue::DeadlineError() {
+TimePoint RequestQueue::GiveUpAt() const {
+  return stream_ == nullptr ? away_since_ + recovery_timeout_ : Never();
+}
+
+absl::Status RequestQueue::AwayError() const {
+  const std::string cause = trouble_.ok() ? "not connected" : std::string(trouble_.message());
+  return NameShard(
+      wire::ToStatus({.kind = wire::ErrorKind::kUnavailable,
+                      .message = absl::StrCat("away for longer than recovery_timeout, ",
+                                              recovery_timeout_.count(), " ms (", cause, ")"),
+                      .hint = "Check that hotrow-server runs there and that the address is "
+                              "reachable. The client goes on trying to connect."}),
+      shard_, address_);
+}
+
+absl::Status RequestQueue::outage(TimePoint now) const {
+  MutexLock lock(mutex_);
+  return now < GiveUpAt() ? absl::OkStatus() : AwayError();
+}
+
+TimePoint RequestQueue::outage_at() const {
+  MutexLock lock(mutex_);
+  return GiveUpAt();
+}
+
+bool RequestQueue::empty() const {
+  MutexLock lock(mutex_);
+  return entries_.empty();
+}
+
+absl::Status RequestQueue::DeadlineError() const {
   if (stream_ == nullptr) {
     const std::string cause = trouble_.ok() ? "not connected" : std::string(trouble_.message());
     return NameShard(
@@ -250,13 +323,15 @@ TimePoint RequestQueue::OnTime(TimePoint now) {
   absl::Status error;
   {
     MutexLock lock(mutex_);
+    const bool away = kind_ == Kind::kPull && GiveUpAt() <= now;
+    if (kind_ == Kind::kPull && !away && !entries_.empty()) next = GiveUpAt();
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       Entry& waiting = entry->second;
       if (waiting.state == State::kEncoding) {  // EndEncoding wakes the alarm
         ++entry;
         continue;
       }
-      if (waiting.state != State::kAnswered && waiting.request->deadline() <= now) {
+      if (waiting.state != State::kAnswered && (away || waiting.request->deadline() <= now)) {
         if (waiting.state == State::kSent) --sent_;
         expired.push_back(std::move(waiting.request));
         entry = entries_.erase(entry);
@@ -268,7 +343,7 @@ TimePoint RequestQueue::OnTime(TimePoint now) {
       }
       ++entry;
     }
-    if (!expired.empty()) error = DeadlineError();
+    if (!expired.empty()) error = away ? AwayError() : DeadlineError();
   }
   for (const auto& request : expired) request->OnFailure(error);
   Pump();

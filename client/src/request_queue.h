@@ -5,6 +5,15 @@
 // were enqueued, also after a break. Bounds: kSendWindow sent and unanswered requests; what waits
 // is bounded by the client's byte budget. Errors: each request is settled exactly once: by its
 // reply, at its deadline, by Fail, or when replies to it arrive damaged time after time.
+//
+// A shard that refuses for want of room (kOverloaded) is asked again within a RetryBudget. When
+// that is used up a pull fails with the shard's words; a push, which belongs to the client, waits
+// longer. From such a refusal on pushes go one at a time until kSendWindow in a row were let in:
+// what follows a refused push is refused too.
+//
+// While there is no stream requests wait: for a shard that is away that is no retry. Pulls fail as
+// Unavailable once it has been away for recovery_timeout, at once if that is over already; pushes
+// wait on, and outage() tells those who wait for them.
 
 #pragma once
 
@@ -16,6 +25,7 @@
 
 #include "client/src/alarm.h"
 #include "client/src/message_stream.h"
+#include "client/src/retry_budget.h"
 #include "client/src/shard_request.h"
 #include "kernels/base/mutex.h"
 
@@ -32,11 +42,19 @@ static_assert(kSendWindow * kMaxSubPushesOfPartition <= wire::kKeptAnswers);
 inline constexpr int kMaxDamagedPulls = 6;
 inline constexpr int kMaxDamagedPushes = 8;
 
+// Longer ones never end.
+inline constexpr std::chrono::hours kLongestRecovery{24 * 365};
+
 class RequestQueue {
  public:
   enum class Kind { kPull, kPush };
-  RequestQueue(Kind kind, uint32_t shard, std::string address, Alarm& alarm)
-      : kind_(kind), shard_(shard), address_(std::move(address)), alarm_(alarm) {}
+  RequestQueue(Kind kind, uint32_t shard, std::string address, Alarm& alarm,
+               milliseconds recovery_timeout)
+      : kind_(kind),
+        shard_(shard),
+        address_(std::move(address)),
+        alarm_(alarm),
+        recovery_timeout_(std::min<milliseconds>(recovery_timeout, kLongestRecovery)) {}
 
   // Takes the request in; Pump sends it, or settles it when Fail was called. Never calls back, so
   // that it may be used under a lock.
@@ -49,6 +67,11 @@ class RequestQueue {
   void Detach();
   // What keeps the shard from being connected, for those whose deadline passes meanwhile.
   void NoteTrouble(const absl::Status& why);
+  // Unavailable when the shard has been away for recovery_timeout at `now`.
+  absl::Status outage(TimePoint now) const;
+  // When that will be; Never() while there is a stream.
+  TimePoint outage_at() const;
+  bool empty() const;
   void OnWritten(const MessageStream& stream);
   // InvalidArgument or DataLoss when the reply cannot be trusted: the stream must be broken, so
   // that its requests are sent again. Then they go one at a time, until it is clear whose reply it
@@ -67,20 +90,26 @@ class RequestQueue {
     std::shared_ptr<ShardRequest> request;
     State state = State::kWaiting;
     int attempts = 0;
-    int damaged = 0;  // replies that may have been its own
+    int damaged = 0;       // replies that may have been its own
+    bool charged = false;  // its next attempt needs leave of the budget
     TimePoint not_before{};
   };
   struct Outgoing {
     std::shared_ptr<MessageStream> stream;
     std::shared_ptr<ShardRequest> request;
     uint64_t request_id = 0;
+    uint64_t wire_id = 0;
   };
 
   Outgoing TakeNext() HOTROW_EXCLUDES(mutex_);
   bool MaySend(uint64_t request_id) const HOTROW_REQUIRES(mutex_);
   bool EndEncoding(const Outgoing& encoded) HOTROW_EXCLUDES(mutex_);
-  void Settle(uint64_t request_id, std::optional<milliseconds> again) HOTROW_EXCLUDES(mutex_);
-  absl::Status DeadlineError() HOTROW_REQUIRES(mutex_);
+  void Settle(uint64_t request_id, const std::optional<Again>& again) HOTROW_EXCLUDES(mutex_);
+  bool MayTryAgain(Entry& entry, const Again& again) HOTROW_REQUIRES(mutex_);
+  bool HasLeave(Entry& entry) HOTROW_REQUIRES(mutex_);
+  TimePoint GiveUpAt() const HOTROW_REQUIRES(mutex_);
+  absl::Status DeadlineError() const HOTROW_REQUIRES(mutex_);
+  absl::Status AwayError() const HOTROW_REQUIRES(mutex_);
   void FailIfOver() HOTROW_EXCLUDES(mutex_);
   void CountDamage(const absl::Status& status) HOTROW_EXCLUDES(mutex_);
 
@@ -88,14 +117,18 @@ class RequestQueue {
   const uint32_t shard_;
   const std::string address_;
   Alarm& alarm_;
+  const milliseconds recovery_timeout_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<uint64_t, Entry> entries_ HOTROW_GUARDED_BY(mutex_);  // by request id: by age
   uint64_t next_id_ HOTROW_GUARDED_BY(mutex_) = 1;
   int sent_ HOTROW_GUARDED_BY(mutex_) = 0;                // kEncoding and kSent on this stream
   uint64_t suspect_until_ HOTROW_GUARDED_BY(mutex_) = 0;  // last id sent before a damaged reply
   bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
   std::shared_ptr<MessageStream> stream_ HOTROW_GUARDED_BY(mutex_);  // null while disconnected
+  TimePoint away_since_ HOTROW_GUARDED_BY(mutex_) = Now();           // while disconnected
+  RetryBudget budget_ HOTROW_GUARDED_BY(mutex_){Now()};
+  int let_in_ HOTROW_GUARDED_BY(mutex_) = kSendWindow;  // replies since a refusal for want of room
   absl::Status trouble_ HOTROW_GUARDED_BY(mutex_);
   absl::Status failed_ HOTROW_GUARDED_BY(mutex_);  // not OK once Fail was called
 };

@@ -66,15 +66,21 @@ void Session::Finished(const absl::Status& unreported) {
   if (--pending_ == 0) idle_.NotifyAll();
 }
 
-absl::Status Session::Flush(TimePoint deadline) {
+bool Session::WaitUntilNonePending(TimePoint deadline) {
   MutexLock lock(mutex_);
   while (pending_ > 0) {
-    if (!WaitUntil(idle_, mutex_, deadline) && pending_ > 0) {
-      return wire::ToStatus(
-          {.kind = wire::ErrorKind::kDeadlineExceeded,
-           .message = absl::StrCat(pending_, " pushes are still pending"),
-           .hint = "They are neither lost nor sent twice: flush again to wait for them."});
-    }
+    if (!WaitUntil(idle_, mutex_, deadline) && pending_ > 0) return false;
+  }
+  return true;
+}
+
+absl::Status Session::Flush() {
+  MutexLock lock(mutex_);
+  if (pending_ > 0) {
+    return wire::ToStatus(
+        {.kind = wire::ErrorKind::kDeadlineExceeded,
+         .message = absl::StrCat(pending_, " pushes are still pending"),
+         .hint = "They are neither lost nor sent twice: flush again to wait for them."});
   }
   return std::exchange(unreported_, absl::OkStatus());
 }

@@ -48,7 +48,10 @@ class Session {
   // A push is over. `unreported`: an error that nobody waits for any more; the next Flush gives it.
   void Finished(const absl::Status& unreported);
 
-  absl::Status Flush(TimePoint deadline);
+  // False when some are still pending at the deadline, or the wait was interrupted.
+  bool WaitUntilNonePending(TimePoint deadline);
+  // DeadlineExceeded while some are pending; else what nobody was told, once.
+  absl::Status Flush();
   int64_t pending() const;
 
   // The first cause is kept.

@@ -31,7 +31,7 @@ std::string Summary(const wire::ShardMap& map) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, milliseconds keepalive) {
+grpc::ChannelArguments ChannelArgumentsFor(milliseconds keepalive) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(2 * wire::kMaxMessageBytes));
   arguments.SetMaxSendMessageSize(static_cast<int>(2 * wire::kMaxMessageBytes));
@@ -51,7 +51,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, millisecon
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as keepalive wants
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the numbers of pushes are the retry
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return arguments;
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, milliseconds keepalive) {
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(),
+                                   ChannelArgumentsFor(keepalive));
 }
 
 ShardChannel::ShardChannel(Options options)
@@ -59,8 +64,10 @@ ShardChannel::ShardChannel(Options options)
       channel_(MakeChannel(options_.target, options_.keepalive)),
       admin_(v1::AdminService::NewStub(channel_)),
       parameter_(v1::ParameterService::NewStub(channel_)),
-      pulls_(RequestQueue::Kind::kPull, options_.shard, options_.address, *options_.alarm),
-      pushes_(RequestQueue::Kind::kPush, options_.shard, options_.address, *options_.alarm) {}
+      pulls_(RequestQueue::Kind::kPull, options_.shard, options_.address, *options_.alarm,
+             options_.recovery_timeout),
+      pushes_(RequestQueue::Kind::kPush, options_.shard, options_.address, *options_.alarm,
+              options_.recovery_timeout) {}
 
 void ShardChannel::Start() {
   {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <grpcpp/channel.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include <functional>
 #include <memory>
@@ -26,6 +27,8 @@
 
 namespace hotrow::client {
 
+// How the client's channels differ from gRPC's defaults.
+grpc::ChannelArguments ChannelArgumentsFor(milliseconds keepalive);
 // A channel with a connection of its own.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, milliseconds keepalive);
 
@@ -38,6 +41,7 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
     std::shared_ptr<const wire::ShardMap> map;
     std::string cluster_id;  // of who gave the map, may be empty
     milliseconds keepalive{10000};
+    milliseconds recovery_timeout{120000};
     Alarm* alarm = nullptr;
     Session* session = nullptr;  // null: pulls only
   };

@@ -8,7 +8,6 @@
 #include "client/src/client_error.h"
 #include "client/src/interruptible.h"
 #include "client/src/shard_channel.h"
-#include "client/src/unary_call.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::client {
@@ -24,25 +23,13 @@ absl::StatusOr<Cluster> ClusterOf(const v1::GetShardMapResponse& response) {
 }
 
 absl::StatusOr<Cluster> Ask(v1::AdminService::Stub& stub, TimePoint deadline) {
-  absl::StatusOr<Cluster> cluster = absl::UnknownError("not asked");
-  RunningCalls<v1::GetShardMapResponse> running(1);
-  {
-    CompletionThread completions;  // its end waits for the answer
-    auto* const call = UnaryCall<v1::GetShardMapResponse>::Start(
-        std::min(deadline, Now() + kAttemptTimeout),
-        [&](grpc::ClientContext* context) {
-          return stub.AsyncGetShardMap(context, {}, &completions.queue());
-        },
-        [&](const grpc::Status& status, const v1::GetShardMapResponse& response) {
-          cluster = status.ok() ? ClusterOf(response)
-                                : absl::StatusOr<Cluster>(wire::FromGrpcStatus(status));
-          running.Ended(0);
-        });
-    running.Started(0, call);
-    call->Await();
-    running.WaitOrCancel();
-  }
-  return cluster;
+  const auto answers = AskAll<v1::GetShardMapResponse>(
+      1, std::min(deadline, Now() + kAttemptTimeout),
+      [&](size_t, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return stub.AsyncGetShardMap(context, {}, queue);
+      });
+  if (!answers[0].ok()) return answers[0].status();
+  return ClusterOf(*answers[0]);
 }
 
 absl::Status NoneAnswered(const ConnectOptions& options, const std::vector<std::string>& causes) {

@@ -19,6 +19,12 @@ namespace hotrow::client {
 
 using Reply = std::variant<wire::PullResponse, wire::PushResponse>;
 
+// What is left of a request must be sent again.
+struct Again {
+  milliseconds after{};  // not before that time has passed
+  wire::ErrorInfo why;   // what the shard said
+};
+
 class ShardRequest {
  public:
   explicit ShardRequest(TimePoint deadline) : deadline_(deadline) {}
@@ -26,9 +32,8 @@ class ShardRequest {
 
   // The message to send, now or again.
   virtual grpc::ByteBuffer Encode(uint64_t request_id) = 0;
-  // Takes the reply. Nothing: settled. A delay: what is left of the request must be sent again
-  // after that time.
-  virtual std::optional<milliseconds> OnReply(Reply reply, int attempts) = 0;
+  // Takes the reply to attempt number `attempts`. Nothing: settled.
+  virtual std::optional<Again> OnReply(Reply reply, int attempts) = 0;
   // Settles the request without a reply.
   virtual void OnFailure(const absl::Status& status) = 0;
 

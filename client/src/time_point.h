@@ -36,4 +36,14 @@ inline milliseconds Backoff(int attempt) {
   return milliseconds(std::uniform_int_distribution<int64_t>((full + 1) / 2, full)(random));
 }
 
+// As Backoff, but not before a shard's advice, which it gives to all clients alike: each comes
+// later by up to half of it.
+inline milliseconds Backoff(int attempt, uint32_t advice_ms) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  const int64_t advice = advice_ms;
+  const milliseconds advised(
+      std::uniform_int_distribution<int64_t>(advice, advice + advice / 2)(random));
+  return std::max(advised, Backoff(attempt));
+}
+
 }  // namespace hotrow::client

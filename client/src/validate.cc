@@ -38,6 +38,9 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
   if (options.keepalive < std::chrono::seconds(1)) {
     return InvalidInput("", "keepalive is below 1 s");
   }
+  if (options.recovery_timeout.count() <= 0) {
+    return InvalidInput("", "recovery_timeout is not positive");
+  }
   if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");
   if (options.rank >= options.world_size) {
     return InvalidInput(

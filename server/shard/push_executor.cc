@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proto/wire/hashes.h"
+#include "server/shard/push_fence.h"
 #include "server/shard/request_errors.h"
 
 namespace hotrow {
@@ -43,7 +44,7 @@ void PushExecutor::Handle(const wire::PushRequest& request, const PushItem& item
                         fmt::format("there is no partition {}", sub_push.partition)),
                   result);
   }
-  if (auto error = CheckOwner(request, sub_push); !error.ok()) {
+  if (auto error = CheckFence(state_.shard, request, sub_push); !error.ok()) {
     return Retry(std::move(error), result);
   }
   const wire::Payload part = request.payload.Part(item.offset, sub_push.payload_bytes());
@@ -58,18 +59,6 @@ void PushExecutor::Handle(const wire::PushRequest& request, const PushItem& item
   // Two sub-pushes of one partition are applied one after the other.
   if (pending_partitions_[sub_push.partition] != 0) Flush();
   HandleNumbered(request.session, sub_push, part, result);
-}
-
-wire::ErrorInfo PushExecutor::CheckOwner(const wire::PushRequest& request,
-                                         const wire::SubPush& sub_push) {
-  const ShardState& shard = state_.shard;
-  if (!shard.SameMap(request.timeline, request.map_version)) return StaleMap(shard.options.map);
-  if (state_.partitions.Find(sub_push.partition) == nullptr) return NotOwned("");
-  if (sub_push.owner_epoch != 0 && sub_push.owner_epoch != shard.server_start_id) {
-    return Error(wire::ErrorKind::kStaleMap,
-                 "the sub-push is meant for another life of this shard");
-  }
-  return {};
 }
 
 void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_push,

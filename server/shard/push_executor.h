@@ -8,9 +8,12 @@
 //   sequence: below the next one            kept answer, duplicate = true        was consumed
 //             (with other bytes)            kRefused / kInvalidArgument          was consumed
 //             above the next one            kRetry / kOutOfOrder                 stays open
-//   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for one more kept answer           kRetry / kOverloaded                 stays open
+//   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
+//
+// Lengths are checked when the message is decoded, and the fences of the second line once before it
+// is admitted to the queue (push_fence.h).
 //
 // A number that cannot be (a partition that does not exist, sequence 0) is kRefused too and
 // consumes nothing.
@@ -63,7 +66,6 @@ class PushExecutor {
   };
 
   void Handle(const wire::PushRequest& request, const PushItem& item);
-  wire::ErrorInfo CheckOwner(const wire::PushRequest& request, const wire::SubPush& sub_push);
   void HandleNumbered(uint64_t session, const wire::SubPush& sub_push, const wire::Payload& part,
                       wire::SubPushResult* result);
   void AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,

@@ -35,6 +35,11 @@ wire::ErrorInfo NotOwned(const std::string& table) {
   return error;
 }
 
+wire::ErrorInfo OtherLife() {
+  return Make(wire::ErrorKind::kStaleMap, "the sub-push is meant for another life of this shard",
+              "connect again; what the shard held before may be lost");
+}
+
 wire::ErrorInfo KeyOutOfRange(const TableOptions& table) {
   wire::ErrorInfo error = Make(
       wire::ErrorKind::kKeyRange,

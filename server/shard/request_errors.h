@@ -16,6 +16,8 @@ namespace hotrow {
 wire::ErrorInfo StaleMap(const wire::ShardMap& map);
 // A key of `table` (or a sub-push) belongs to a partition of another shard.
 wire::ErrorInfo NotOwned(const std::string& table);
+// A sub-push was made for another life of this shard.
+wire::ErrorInfo OtherLife();
 wire::ErrorInfo KeyOutOfRange(const TableOptions& table);
 wire::ErrorInfo DeadlinePassed();
 wire::ErrorInfo ScanExpired();

@@ -6,6 +6,7 @@
 #include "hotrow/v1/admin_service.pb.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/status_codec.h"
+#include "server/shard/push_fence.h"
 #include "server/shard/request_errors.h"
 #include "server/shard/shard_impl.h"
 
@@ -247,6 +248,11 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
     for (auto& result : response.results) result.error = impl.Signed(std::move(result.error));
     to(std::move(response));
   };
+  wire::PushResponse fenced;
+  if (AnswerIfAllAreFenced(impl.state, request, &fenced)) {
+    impl.state.counters.sub_pushes_retried.Add(fenced.results.size());
+    return answer(std::move(fenced), done);
+  }
   const auto admission = impl.gate->Reserve(bytes);
   if (admission != RequestGate::Admission::kAdmitted) {
     wire::PushResponse response;

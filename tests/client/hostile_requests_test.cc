@@ -111,7 +111,7 @@ class Attacker {
 
   // One malformed request; `kind` chooses how. True when no row was said to be changed by it.
   bool Attack(int kind) {
-    switch (kind % 9) {
+    switch (kind % 12) {
       case 0:
         return Refused(Random(random_() % 3000));
       case 1:
@@ -136,6 +136,12 @@ class Attacker {
         }));
       case 7:  // a number that was used, with the same bytes and with others
         return Refused(Push(1, 1.0F)) && Refused(Push(1, static_cast<float>(random_() % 100 + 2)));
+      case 8:  // a number whose turn has not come
+        return Refused(Push(next_ + 1 + random_() % 1000, 1.0F));
+      case 9:  // a number that was consumed long ago or just now, or 0, with bytes of another
+        return Refused(Push(random_() % next_, static_cast<float>(random_() % 100 + 2)));
+      case 10:
+        return Refused(OfNoSession());
       default:
         return PullIsRefused();
     }
@@ -213,6 +219,13 @@ class Attacker {
     change(request.mutable_sub_pushes(0));
     ++next_;  // a refusal for good consumes its number
     return Freeze(std::move(request));
+  }
+
+  std::string OfNoSession() {
+    v1::PushRequest request;
+    request.ParseFromString(Push(next_, 1.0F));
+    request.set_session(random_());
+    return request.SerializeAsString();
   }
 
   // Rows that a reply says were changed now.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/src/request_queue.h"
+#include "client/src/shard_channel.h"
 #include "proto/wire/status_codec.h"
 #include "tests/client/local_servers.h"
 
@@ -14,10 +15,19 @@ using client::ShardRequest;
 // A push whose messages go nowhere: the test answers them.
 class Push {
  public:
-  explicit Push(client::Session& session, int tables = 1, std::vector<Key> keys = {1, 2, 3}) {
-    auto map = *wire::ShardMap::Static({"somewhere"}, 1);
+  struct Shape {
+    int tables = 1;
+    std::vector<Key> keys = {1, 2, 3};
+    uint32_t partitions = 1;
+    std::vector<std::string> shards = {"somewhere"};
+  };
+
+  explicit Push(client::Session& session) : Push(session, Shape()) {}
+  Push(client::Session& session, const Shape& shape) {
+    auto map = *wire::ShardMap::Static(shape.shards, shape.partitions);
+    const std::vector<Key>& keys = shape.keys;
     std::vector<PushOperation::TablePart> parts;
-    for (int t = 0; t < tables; ++t) {
+    for (int t = 0; t < shape.tables; ++t) {
       TableInfo info;
       info.table_id = static_cast<uint32_t>(t + 1);
       info.schema = {.name = absl::StrCat("t", t), .dim = 1, .optimizer = Sgd{1.0F}};
@@ -37,23 +47,44 @@ class Push {
                                          messages.push_back(message);
                                        }},
         std::move(parts));
+    operation_ = operation;
     started =
         operation->Start([this](const absl::StatusOr<PushCounts>& answer) { result = answer; });
   }
   bool done() const { return result.status().code() != absl::StatusCode::kUnknown; }
 
   // Answers message 0, which has one sub-push.
-  std::optional<std::chrono::milliseconds> Answer(wire::SubPushResult answer) {
+  std::optional<client::Again> Answer(wire::SubPushResult answer) {
     answer.sequence = 1;
-    wire::PushResponse response;
-    response.results = {std::move(answer)};
-    return messages[0]->OnReply(std::move(response), 1);
+    return AnswerAll(0, {std::move(answer)});
   }
+  std::optional<client::Again> AnswerAll(size_t message, std::vector<wire::SubPushResult> results) {
+    wire::PushResponse response;
+    response.results = std::move(results);
+    return messages[message]->OnReply(std::move(response), 1);
+  }
+  wire::PushRequest Sent(size_t message, uint64_t request_id = 1) const {
+    auto request = wire::DecodePushRequest(messages[message]->Encode(request_id));
+    EXPECT_OK(request);
+    return *std::move(request);
+  }
+  std::vector<uint32_t> open_shards() const { return operation_->open_shards(); }
 
   std::vector<std::shared_ptr<ShardRequest>> messages;
   absl::Status started;
   absl::StatusOr<PushCounts> result;  // Unknown until done
+
+ private:
+  std::shared_ptr<PushOperation> operation_;
 };
+
+wire::SubPushResult Applied(uint32_t partition = 0) {
+  wire::SubPushResult answer;
+  answer.partition = partition;
+  answer.sequence = 1;
+  answer.outcome = wire::Outcome::kApplied;
+  return answer;
+}
 
 wire::SubPushResult Retry(wire::ErrorKind kind, const std::string& why) {
   wire::SubPushResult answer;
@@ -116,7 +147,7 @@ TEST(PushOperation, WhatWaitsBehindALostNumberFailsWithItsCause) {
 TEST(PushOperation, AMessageHasFewSubPushesOfOnePartition) {
   // 256 tables fit one sub-push: 1500 tables make six of the one partition.
   client::Session session({}, 1);
-  Push push(session, 1500, {42});
+  Push push(session, {.tables = 1500, .keys = {42}});
   EXPECT_OK(push.started);
   EXPECT_EQ(push.messages.size(), 2u);
   for (const auto& message : push.messages) {
@@ -124,6 +155,103 @@ TEST(PushOperation, AMessageHasFewSubPushesOfOnePartition) {
     ASSERT_OK(request);
     EXPECT_LE(request->sub_pushes.size(), static_cast<size_t>(client::kMaxSubPushesOfPartition));
   }
+}
+
+TEST(PushOperation, WhatIsSentAgainHasTheSameNumbersAndBytes) {
+  client::Session session({}, 4);
+  Push push(session, {.tables = 2, .keys = RandomKeys(50, 0, 3), .partitions = 4});
+  ASSERT_EQ(push.messages.size(), 1u);
+  const wire::PushRequest first = push.Sent(0, 7);
+  const wire::PushRequest again = push.Sent(0, 8);
+  ASSERT_EQ(first.sub_pushes.size(), 4u);
+  EXPECT_EQ(first.payload.Hash(), again.payload.Hash());
+  for (size_t i = 0; i < first.sub_pushes.size(); ++i) {
+    EXPECT_EQ(first.sub_pushes[i].sequence, 1u);
+    EXPECT_EQ(first.sub_pushes[i].sequence, again.sub_pushes[i].sequence);
+    EXPECT_EQ(first.sub_pushes[i].content_hash, again.sub_pushes[i].content_hash);
+  }
+}
+
+TEST(PushOperation, OnlyWhatIsOpenIsSentAgain) {
+  client::Session session({}, 2);
+  Push push(session, {.keys = RandomKeys(50, 0, 3), .partitions = 2});
+  wire::SubPushResult early = Retry(wire::ErrorKind::kOutOfOrder, "1 is missing");
+  early.partition = 1;
+  early.sequence = 1;
+  ASSERT_TRUE(push.AnswerAll(0, {Applied(0), early}).has_value());
+  const wire::PushRequest again = push.Sent(0);
+  ASSERT_EQ(again.sub_pushes.size(), 1u);
+  EXPECT_EQ(again.sub_pushes[0].partition, 1u);
+  EXPECT_FALSE(push.done());
+  EXPECT_FALSE(push.AnswerAll(0, {Applied(1)}).has_value());
+  EXPECT_OK(push.result);
+}
+
+TEST(PushOperation, CapacityFullIsRaisedOnceAllIsAcknowledgedAndNeverRetried) {
+  client::Session session({}, 2);
+  Push push(session,
+            {.keys = RandomKeys(50, 0, 3), .partitions = 2, .shards = {"first", "second"}});
+  ASSERT_EQ(push.messages.size(), 2u);
+  EXPECT_EQ(push.open_shards(), (std::vector<uint32_t>{0, 1}));
+  wire::SubPushResult full = Applied(0);
+  full.counts = {{.table_id = 1, .rows_updated = 1, .rows_refused = 1}};
+  full.error = {.kind = wire::ErrorKind::kCapacityFull, .message = "no room"};
+  full.refused_keys = {42};
+  EXPECT_FALSE(push.AnswerAll(0, {full}).has_value());
+  EXPECT_FALSE(push.done()) << "the other shard has not answered";
+  EXPECT_EQ(push.open_shards(), std::vector<uint32_t>{1});
+  EXPECT_FALSE(push.AnswerAll(1, {Applied(1)}).has_value());
+  ASSERT_EQ(KindOf(push.result), ErrorKind::kCapacityFull) << push.result.status();
+  EXPECT_EQ(RefusedKeys(push.result.status()), std::vector<Key>{42});
+  EXPECT_OK(session.lost());
+}
+
+TEST(PushOperation, AnUnknownSessionIsTheEndOfItAndNothingIsNumberedAnew) {
+  client::Session session({}, 1);
+  Push push(session);
+  wire::PushResponse response;
+  response.error = {.kind = wire::ErrorKind::kSessionLost, .message = "never opened here"};
+  EXPECT_FALSE(push.messages[0]->OnReply(std::move(response), 1).has_value());
+  EXPECT_EQ(KindOf(push.result), ErrorKind::kSessionLost);
+  EXPECT_EQ(KindOf(session.lost()), ErrorKind::kSessionLost);
+  Push next(session);
+  EXPECT_EQ(KindOf(next.started), ErrorKind::kSessionLost);
+  EXPECT_TRUE(next.messages.empty());
+}
+
+TEST(PushOperation, ARefusalForGoodIsTheAnswerAndTheSessionGoesOn) {
+  client::Session session({}, 1);
+  Push push(session);
+  wire::SubPushResult refused;
+  refused.outcome = wire::Outcome::kRefused;
+  refused.error = {.kind = wire::ErrorKind::kSchemaMismatch, .message = "another dim"};
+  EXPECT_FALSE(push.Answer(refused).has_value());
+  EXPECT_EQ(KindOf(push.result), ErrorKind::kSchemaMismatch);
+  EXPECT_OK(session.lost());
+}
+
+TEST(PushOperation, WantOfRoomIsNamedBeforeWhatFollowsFromIt) {
+  client::Session session({}, 2);
+  Push push(session, {.keys = RandomKeys(50, 0, 3), .partitions = 2});
+  wire::SubPushResult full = Retry(wire::ErrorKind::kOverloaded, "no room");
+  full.sequence = 1;
+  wire::SubPushResult behind = Retry(wire::ErrorKind::kOutOfOrder, "behind");
+  behind.partition = 1;
+  behind.sequence = 1;
+  const auto again = push.AnswerAll(0, {full, behind});
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->why.kind, wire::ErrorKind::kOverloaded);
+}
+
+TEST(Channels, LeaveRetriesToTheNumbersOfPushes) {
+  const grpc::ChannelArguments arguments = client::ChannelArgumentsFor(std::chrono::seconds(10));
+  const grpc_channel_args all = arguments.c_channel_args();
+  int retries = -1;
+  for (size_t i = 0; i < all.num_args; ++i) {
+    if (std::string(all.args[i].key) == GRPC_ARG_ENABLE_RETRIES)
+      retries = all.args[i].value.integer;
+  }
+  EXPECT_EQ(retries, 0) << "gRPC's own retry ends at a buffer of 256 KiB and counts nothing";
 }
 
 }  // namespace

@@ -2,10 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include "hotrow/errors.h"
 #include "hotrow/v1/parameter_service.pb.h"
+#include "proto/wire/status_codec.h"
 
 namespace hotrow::client {
 namespace {
+
+std::vector<uint64_t> NumbersOf(Session& session, const std::vector<uint32_t>& partitions) {
+  std::vector<wire::SubPush> sub_pushes(partitions.size());
+  std::vector<wire::SubPush*> pointers;
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    sub_pushes[i].partition = partitions[i];
+    pointers.push_back(&sub_pushes[i]);
+  }
+  EXPECT_TRUE(session.Number(pointers, [] {}).ok());
+  std::vector<uint64_t> numbers;
+  for (const wire::SubPush& sub_push : sub_pushes) numbers.push_back(sub_push.sequence);
+  return numbers;
+}
 
 TEST(Session, TellsTheShardsWhoTheWorkerIs) {
   const Session session({.job = "ads", .rank = 3, .world_size = 4}, 2);
@@ -14,6 +29,55 @@ TEST(Session, TellsTheShardsWhoTheWorkerIs) {
   EXPECT_EQ(request.rank(), 3U);
   EXPECT_EQ(request.world_size(), 4U);
   EXPECT_EQ(request.session(), session.id());
+}
+
+TEST(Session, CountsFromOneInEachPartitionWithoutHoles) {
+  Session session({}, 3);
+  EXPECT_EQ(NumbersOf(session, {0, 0, 2}), (std::vector<uint64_t>{1, 2, 1}));
+  EXPECT_EQ(NumbersOf(session, {2, 1, 0}), (std::vector<uint64_t>{2, 1, 3}));
+}
+
+TEST(Session, SendsNumbersOutInTheirOrder) {
+  Session session({}, 1);
+  wire::SubPush sub_push;
+  bool inside = false;
+  // Whoever numbers next waits until these are on their way.
+  EXPECT_TRUE(session.Number({&sub_push}, [&] { inside = sub_push.sequence == 1; }).ok());
+  EXPECT_TRUE(inside);
+}
+
+TEST(Session, PutsTheOwnersEpochOnWhatItNumbers) {
+  Session session({}, 2);
+  session.SetOwnerEpoch(1, 77);
+  wire::SubPush here{.partition = 1};
+  wire::SubPush unknown{.partition = 0};
+  EXPECT_TRUE(session.Number({&here, &unknown}, [] {}).ok());
+  EXPECT_EQ(here.owner_epoch, 77u);
+  EXPECT_EQ(unknown.owner_epoch, 0u);
+}
+
+TEST(Session, NumbersNothingOnceItIsLostAndKeepsTheFirstCause) {
+  Session session({}, 1);
+  const absl::Status cause = wire::MakeError(wire::ErrorKind::kSessionLost, "the first");
+  session.MarkLost(cause);
+  session.MarkLost(wire::MakeError(wire::ErrorKind::kSessionLost, "the second"));
+  wire::SubPush sub_push;
+  bool sent = false;
+  EXPECT_EQ(session.Number({&sub_push}, [&] { sent = true; }), cause);
+  EXPECT_FALSE(sent);
+  EXPECT_EQ(sub_push.sequence, 0u);
+}
+
+TEST(Session, FlushSaysWhatIsPendingAndOnceWhatNobodyWasTold) {
+  Session session({}, 1);
+  NumbersOf(session, {0});
+  EXPECT_EQ(DescribeError(session.Flush()).kind, ErrorKind::kDeadlineExceeded);
+  EXPECT_FALSE(session.WaitUntilNonePending(Now() + milliseconds(1)));
+  const absl::Status failed = wire::MakeError(wire::ErrorKind::kCapacityFull, "no room");
+  session.Finished(failed);
+  EXPECT_TRUE(session.WaitUntilNonePending(Now()));
+  EXPECT_EQ(session.Flush(), failed);
+  EXPECT_TRUE(session.Flush().ok());
 }
 
 }  // namespace

@@ -50,6 +50,11 @@ void TcpProxy::CutAll() {
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
 }
 
+void TcpProxy::Refuse(bool refuse) {
+  refusing_ = refuse;
+  if (refuse) CutAll();
+}
+
 void TcpProxy::SwallowAll() {
   const std::lock_guard lock(mutex_);
   swallowed_ = connections_;
@@ -58,7 +63,8 @@ void TcpProxy::SwallowAll() {
 void TcpProxy::Serve(int client) {
   const int server = socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in address = Loopback(target_port_);
-  if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  if (refusing_ ||
+      connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     close(client);
     close(server);
     return;

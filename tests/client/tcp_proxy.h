@@ -22,6 +22,8 @@ class TcpProxy {
   void CutAll();
   // Drops what arrives on the connections of now, without a word. Those that come later are served.
   void SwallowAll();
+  // Refuse: cuts all connections, and those that come later at once, until told otherwise.
+  void Refuse(bool refuse);
   int64_t forwarded_bytes() const { return forwarded_bytes_.load(); }
 
  private:
@@ -33,6 +35,7 @@ class TcpProxy {
   int port_ = 0;
   std::atomic<int64_t> forwarded_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> refusing_ = false;
   std::atomic<int64_t> swallowed_ = 0;  // connections below this number
   std::mutex mutex_;
   int64_t connections_ = 0;

@@ -324,7 +324,7 @@ TEST(Stream, AShutdownUnderLoadEnds) {
     std::promise<void> loaded;
     std::atomic<int> left{3};
     for (int i = 0; i < 3; ++i) {
-      clients.emplace_back([&, i] {
+      clients.emplace_back([&] {
         TestClient client = server.Client();
         grpc::ClientContext context;
         SetDeadline(context);

@@ -50,6 +50,10 @@ struct ConnectOptions {
   // A connection is asked for a sign of life after this long without one, and made anew when none
   // comes within the same time; >= 1 s.
   std::chrono::milliseconds keepalive{10000};
+  // How long a shard may be away before the calls that wait for it end as Unavailable, those that
+  // come later at once; > 0. A call's timeout ends it earlier. Pushes that were numbered stay
+  // pending, and the client goes on trying to connect.
+  std::chrono::milliseconds recovery_timeout{120000};
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
 
@@ -154,7 +158,8 @@ class Table {
                                                       const PullOptions& options = {}) const;
 
   // gradients (keys.size(), dim); repeated keys are summed by the order rule. CapacityFull lists
-  // refused keys; all others were applied.
+  // refused keys; all others were applied. After DeadlineExceeded and Unavailable it is still
+  // pending, neither lost nor sent twice: do not push it again, Flush waits for it.
   absl::StatusOr<PushCounts> Push(std::span<const Key> keys, std::span<const float> gradients,
                                   const PushOptions& options = {}) const;
   Future<PushCounts> PushAsync(std::span<const Key> keys, std::span<const float> gradients,
@@ -220,8 +225,9 @@ class Client {
   Future<PushCounts> PushTablesAsync(std::span<const TablePush> pushes);
 
   // Waits until every push of this client is acknowledged, for options.timeout of Connect when no
-  // timeout is given: DeadlineExceeded then, and they stay pending. Reports, once, a push that
-  // failed after its caller had stopped waiting for it.
+  // timeout is given: DeadlineExceeded then, and Unavailable when a shard is away for too long;
+  // they stay pending. Reports, once, a push that failed after its caller had stopped waiting for
+  // it.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   // Flushes, ends the session and the connections. SessionLost when pushes were still pending after
   // options.timeout: they are given up, and whether they were applied is unknown. Later calls give

@@ -8,14 +8,18 @@
 
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 namespace hotrow {
 
 class InterruptScope {
  public:
-  // While the scope lives, a call that waits asks `interrupted` about ten times a second, holding
-  // no lock, until it has said true. Then the call ends as if its deadline had passed: a pull is
+  // How often the question is asked: soon for a person, seldom for a processor.
+  static constexpr std::chrono::milliseconds kLookEvery{100};
+
+  // While the scope lives, a call that waits asks `interrupted` every kLookEvery, holding no
+  // lock, until it has said true. Then the call ends as if its deadline had passed: a pull is
   // dropped, a push that was numbered stays pending. Not asked: a call that waits for room under
   // max_in_flight_bytes.
   explicit InterruptScope(std::function<bool()> interrupted);

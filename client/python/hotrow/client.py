@@ -33,6 +33,7 @@ class _Options:
     world_size: int
     address_map: tuple[tuple[str, str], ...]
     keepalive: float
+    recovery_timeout: float
 
 
 def connect(
@@ -48,6 +49,7 @@ def connect(
     max_steps_ahead: int | None = None,
     address_map: Mapping[str, str] | None = None,
     keepalive: float = 10.0,
+    recovery_timeout: float = 120.0,
 ) -> Client:
     """Connect to a cluster.
 
@@ -71,6 +73,9 @@ def connect(
     keepalive : float
         Seconds, >= 1, after which a silent connection is asked for a sign of life. When none comes
         for as long again, it is made anew and what is pending goes out once more.
+    recovery_timeout : float
+        Seconds that a shard may be away before calls that wait for it raise `Unavailable`, later
+        ones at once; a call's timeout ends it earlier. The client goes on trying to connect.
 
     Returns
     -------
@@ -94,7 +99,10 @@ def connect(
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
     dialled = _dialled(address_map)
     silence = as_float(keepalive, "keepalive", 1.0)
-    client = Client(_Options(_split(addresses), seconds, job, rank, world_size, dialled, silence))
+    away = as_float(recovery_timeout, "recovery_timeout", 0.001)
+    client = Client(
+        _Options(_split(addresses), seconds, job, rank, world_size, dialled, silence, away)
+    )
     _ = client.native
     return client
 
@@ -188,7 +196,7 @@ class Client:
         native = _native.connect(
             list(options.addresses),
             dict(options.address_map),
-            (options.timeout, options.keepalive),
+            (options.timeout, options.keepalive, options.recovery_timeout),
             (options.job, options.rank, options.world_size),
         )
         self._process = os.getpid()

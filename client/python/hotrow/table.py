@@ -209,7 +209,7 @@ class Table:
             Key outside a bounded table: nothing was sent.
         CapacityFull
             Some new keys found no room (`refused_keys`); all others were applied.
-        DeadlineExceeded
+        DeadlineExceeded, Unavailable
             Not yet acknowledged but still pending: `client.flush()` waits for it. Do not push
             again.
         Overloaded
@@ -258,7 +258,8 @@ class Table:
 
         Raises
         ------
-        InvalidArgument, KeyRange, Overloaded, CapacityFull, DeadlineExceeded, SessionLost
+        InvalidArgument, KeyRange, Overloaded, CapacityFull, DeadlineExceeded, Unavailable,
+        SessionLost
             As for `push`.
         """
         given = as_keys(keys)
@@ -281,7 +282,7 @@ class Table:
 
         Raises
         ------
-        InvalidArgument, KeyRange, Overloaded, DeadlineExceeded, SessionLost
+        InvalidArgument, KeyRange, Overloaded, DeadlineExceeded, Unavailable, SessionLost
             As for `push`.
         """
         return self.native.remove(as_keys(keys).words)

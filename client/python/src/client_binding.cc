@@ -22,19 +22,20 @@ namespace {
 
 // Job, rank and world size of this worker.
 using Worker = std::tuple<std::string, uint32_t, uint32_t>;
-// Seconds: of each call, and without a sign of life of a connection.
-using Times = std::pair<double, double>;
+// Seconds: of each call, without a sign of life of a connection, and that a shard may be away.
+using Times = std::tuple<double, double, double>;
 
 std::shared_ptr<Client> Connect(std::vector<std::string> addresses,
                                 std::map<std::string, std::string> address_map, Times times,
                                 Worker worker) {
   ConnectOptions options{.addresses = std::move(addresses),
                          .address_map = std::move(address_map),
-                         .timeout = ToMilliseconds(times.first),
+                         .timeout = ToMilliseconds(std::get<0>(times)),
                          .job = std::move(std::get<0>(worker)),
                          .rank = std::get<1>(worker),
                          .world_size = std::get<2>(worker),
-                         .keepalive = ToMilliseconds(times.second)};
+                         .keepalive = ToMilliseconds(std::get<1>(times)),
+                         .recovery_timeout = ToMilliseconds(std::get<2>(times))};
   return WithoutGil([&] { return Client::Connect(std::move(options)); });
 }
 

@@ -12,6 +12,7 @@
 #include "client/python/src/bindings.h"
 #include "client/python/src/futures.h"
 #include "client/python/src/raise.h"
+#include "hotrow/interrupt.h"
 #include "kernels/base/position.h"
 
 namespace hotrow::python {
@@ -35,15 +36,13 @@ namespace {
 using PendingPull = Future<std::shared_ptr<PulledBatch>>;
 using PendingPush = Future<PushCounts>;
 
-constexpr std::chrono::milliseconds kSlice{100};
-
 // The result of `pending`, or nothing when it is not there within the timeout. Between two looks
 // and not in the midst of one, a signal may end the wait: the result then stays to be asked for.
 template <typename T>
 std::optional<T> ResultOf(Future<T>& pending, double timeout_seconds) {
   auto left = ToMilliseconds(timeout_seconds);
   while (true) {
-    const auto slice = std::min(left, kSlice);
+    const auto slice = std::min(left, InterruptScope::kLookEvery);
     std::optional<absl::StatusOr<T>> result;
     {
       nb::gil_scoped_release release;

@@ -68,12 +68,12 @@ class SparseOptimizer(torch.optim.Optimizer):
     -----
     Gradients are summed per unique key over everything since the last step: several modules on one
     table, several backward passes. They leave the worker at `step()`: from the moment they are
-    numbered they belong to the client, so a `step()` that raises `DeadlineExceeded` must not be
-    repeated; `client.flush()` waits for it. A step that is refused before (`InvalidArgument`, e.g.
-    a gradient that is not finite; `Overloaded`, `ClientClosed`, `ForkedProcess`) sends nothing, is
-    not counted, and keeps the gradients until `zero_grad()`. With tables of several clients this
-    holds for each client: what was sent to the clients before stays sent and counted, and the
-    gradients that are left go with the next step.
+    numbered they belong to the client, so a `step()` that raises `DeadlineExceeded` or
+    `Unavailable` must not be repeated; `client.flush()` waits for it. A step that is refused before
+    (`InvalidArgument`, e.g. a gradient that is not finite; `Overloaded`, `ClientClosed`,
+    `ForkedProcess`) sends nothing, is not counted, and keeps the gradients until `zero_grad()`.
+    With tables of several clients this holds for each client: what was sent to the clients before
+    stays sent and counted, and the gradients that are left go with the next step.
 
     Copies and pickles take the modules along, not the gradients that wait in them: copy model and
     optimizer in one go.
@@ -151,7 +151,7 @@ class SparseOptimizer(torch.optim.Optimizer):
         ------
         InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess
             Nothing was sent or counted; the gradients are kept.
-        CapacityFull, DeadlineExceeded, SessionLost
+        CapacityFull, DeadlineExceeded, Unavailable, SessionLost
             See the class: do not repeat the step.
         """
         self._refuse_grad_scaler()
