@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a task needs: install_packages.sh [lint] [bench] [fuzz]
-# Without arguments: what building and testing need. Names are the same on Debian 12 and 13.
+# Installs the Debian packages that a task needs: install_packages.sh [lint] [bench] [test] [fuzz]
+# Without arguments: what building needs. Names are the same on Debian 12 and 13.
 # Does nothing when all are installed. Without root it prints the one command to run and fails.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -15,8 +15,9 @@ for task in "$@"; do
   case $task in
     lint) packages+=(clang-19 clang-tidy-19 clang-format-19) ;;
     bench) packages+=(redis-server) ;;
+    test) packages+=(prometheus) ;;  # scrapes the servers of the tests; brings promtool
     fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
-    *) fail "install_packages.sh: unknown task '$task' (lint, bench, fuzz)" ;;
+    *) fail "install_packages.sh: unknown task '$task' (lint, bench, test, fuzz)" ;;
   esac
 done
 

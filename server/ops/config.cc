@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "server/ops/address.h"
 #include "server/ops/memory_limit.h"
@@ -17,22 +18,6 @@ constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
 // A message of 4 MiB is held twice while it is assembled.
 constexpr int64_t kMinRpcMemoryBytes = int64_t{16} << 20;
 constexpr std::chrono::minutes kMinSessionIdle(1);
-
-// Levenshtein distance.
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 // A refused key also stands for everything below it: "tls" for "tls.cert".
 bool Covers(const ConfigField& field, const std::string& key) {
@@ -49,8 +34,13 @@ absl::Status Apply(const Setting& setting, ServerConfig& config) {
     return absl::InvalidArgumentError(setting.origin + ": " + setting.key + ": " +
                                       std::string(status.message()));
   }
-  const std::string nearest = NearestKey(setting.key);
-  const std::string hint = nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  if (const std::string below = KeysBelow(setting.key); !below.empty()) {
+    return absl::InvalidArgumentError(
+        setting.origin + ": " + setting.key +
+        ": is a section; write its keys, indented, below it: " + below);
+  }
+  const std::string meant = MeantKey(setting.key);
+  const std::string hint = meant.empty() ? "" : "; did you mean '" + meant + "'?";
   return absl::InvalidArgumentError(setting.origin + ": unknown key '" + setting.key + "'" + hint);
 }
 
@@ -65,6 +55,25 @@ absl::Status CheckExposure(const char* key, const std::string& text, const Serve
       std::string(key) + ": " + text +
       " can be reached from other machines and this version asks nobody for credentials; listen on "
       "127.0.0.1 or say --insecure");
+}
+
+// The listeners that may be missing.
+absl::Status CheckOtherListeners(const ServerConfig& config) {
+  const std::pair<const char*, const std::string&> listeners[] = {
+      {"metrics", config.metrics}, {"admin_listen", config.admin_listen}};
+  std::vector<std::pair<const char*, std::string>> taken = {{"listen", config.listen}};
+  for (const auto& [key, address] : listeners) {
+    if (address.empty()) continue;
+    if (absl::Status status = CheckExposure(key, address, config); !status.ok()) return status;
+    const bool any_port = ParseAddress(address)->port == 0;
+    for (const auto& [other, used] : taken) {
+      if (address != used || any_port) continue;
+      return absl::InvalidArgumentError(std::string(key) + ": " + address + " is the address of " +
+                                        other + " already");
+    }
+    taken.emplace_back(key, address);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckShards(const ServerConfig& config) {
@@ -124,6 +133,65 @@ absl::Status CheckSizes(const ServerConfig& config) {
 
 }  // namespace
 
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string KeysBelow(const std::string& key) {
+  std::string below;
+  for (const ConfigField& field : ConfigFields()) {
+    const std::string known = field.key;
+    if (known.rfind(key + ".", 0) != 0) continue;
+    below += (below.empty() ? "" : ", ") + known.substr(key.size() + 1);
+  }
+  return below;
+}
+
+std::string MeantKey(const std::string& key) {
+  const std::string nearest = NearestKey(key);
+  if (!nearest.empty()) return nearest;
+  const std::pair<const char*, const char*> others[] = {{"port", "listen"},
+                                                        {"host", "listen"},
+                                                        {"address", "listen"},
+                                                        {"bind", "listen"},
+                                                        {"threads", "strands"},
+                                                        {"workers", "strands"},
+                                                        {"nodes", "shards"},
+                                                        {"replicas", "shards"},
+                                                        {"peers", "shards"},
+                                                        {"id", "shard"},
+                                                        {"rank", "shard"},
+                                                        {"admin", "admin_listen"},
+                                                        {"budget", "tiers.hot_budget"},
+                                                        {"capacity", "tiers.hot_budget"}};
+  for (const auto& [word, meant] : others) {
+    if (key == word) return meant;
+  }
+  return "";
+}
+
+absl::Status WithOrigin(const absl::Status& status, const std::vector<Setting>& settings) {
+  const std::string message(status.message());
+  const std::string key = message.substr(0, message.find(": "));
+  for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
+    if (setting->key == key) {
+      return absl::InvalidArgumentError(setting->origin + ": " + message);
+    }
+  }
+  return status;
+}
+
 std::string NearestKey(const std::string& key) {
   std::string nearest;
   size_t best = std::max<size_t>(1, key.size() / 4) + 1;  // farther is no slip
@@ -157,11 +225,7 @@ absl::Status FinishConfig(ServerConfig& config) {
   if (absl::Status status = CheckExposure("listen", config.listen, config); !status.ok()) {
     return status;
   }
-  if (!config.metrics.empty()) {
-    if (absl::Status status = CheckExposure("metrics", config.metrics, config); !status.ok()) {
-      return status;
-    }
-  }
+  if (absl::Status status = CheckOtherListeners(config); !status.ok()) return status;
   if (absl::Status status = CheckShards(config); !status.ok()) return status;
   return CheckSizes(config);
 }
