@@ -24,6 +24,9 @@ BENCHMARKS = {
     "quick_start": ("P16", "the quick start's training"),
 }
 
+NOTE = """Ratios are of medians over interleaved rounds of this run, the spread behind ours in
+brackets. P4 and P10 are times: less is better. P8 shows the worse of uniform and Zipf 1.05 keys."""
+
 
 def collect(folder: Path) -> list[Measure]:
     """Every measure, and a missed line for each benchmark that left none."""
@@ -61,7 +64,7 @@ def main(folder: Path = harness.OUT) -> int:
         print(f"no figures in {folder}: run the benchmarks first", file=sys.stderr)
         return 1
     found = collect(folder)
-    text = f"{origin(folder)}\n\n{measures.table(found)}\n\n{summary(found)}\n"
+    text = f"{origin(folder)}\n\n{measures.table(found)}\n\n{NOTE}\n{summary(found)}\n"
     (folder / "table.md").write_text(text)
     print(text)
     plot.draw(found, folder / "bench.png")
