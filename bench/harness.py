@@ -1,4 +1,4 @@
-"""Interleaved rounds over several peers, and the table that comes of them.
+"""Interleaved rounds over several peers.
 
 Machines are shared and noisy, so every figure is a ratio within one run: round r runs each peer
 once, in turn, and the median over rounds is reported with its minimum and maximum.
@@ -16,22 +16,54 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench.peers.worker import Shape
+from bench.workload import Shape
 
 ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "bench" / "out"
+# Of a rate: "wall", or "cpu" for the processor time of a peer that works on one thread, which other
+# programs on the machine do not take from it.
+CLOCKS = ("wall", "cpu")
+
+
+def program(name: str) -> str:
+    """Path of a C++ benchmark in the release tree."""
+    return str(ROOT / os.environ.get("HOTROW_BUILD", "build") / "release" / "bin" / name)
 
 
 @dataclasses.dataclass(frozen=True)
 class PeerSpec:
-    """How a peer is named, which module drives it, its option, and the program that it needs."""
+    """How a peer is named and started.
+
+    Attributes
+    ----------
+    module, option : str
+        Module of bench.peers that drives it, and its option.
+    program : str
+        What must be installed for it.
+    kind : str
+        "own", "networked", "local" (in process, no network) or "limit".
+    command : tuple of str
+        Starts it instead of a module; gets the shape as --name=value.
+    python : str
+        Interpreter that runs the module.
+    """
 
     name: str
-    module: str
+    module: str = ""
     option: str = ""
     program: str = ""
+    kind: str = "networked"
+    command: tuple[str, ...] = ()
+    python: str = sys.executable
+
+    def arguments(self, shape: Shape) -> list[str]:
+        """The command line of its process."""
+        module = [self.python, "-m", "bench.peers.worker", self.module]
+        start = [*self.command] or [*module, *([self.option] if self.option else [])]
+        return start + [f"--{key}={value}" for key, value in dataclasses.asdict(shape).items()]
 
 
 def available(peers: Sequence[PeerSpec]) -> list[PeerSpec]:
@@ -46,27 +78,20 @@ def available(peers: Sequence[PeerSpec]) -> list[PeerSpec]:
 
 
 class PeerProcess:
-    """A running client process of one peer."""
+    """A running process of one peer."""
 
     def __init__(self, spec: PeerSpec, shape: Shape) -> None:
-        arguments = [f"--{key}={value}" for key, value in dataclasses.asdict(shape).items()]
         self.spec = spec
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "bench.peers.worker",
-                spec.module,
-                *([spec.option] if spec.option else []),
-                *arguments,
-            ],
+            spec.arguments(shape),
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
         )
-        self._expect("ready")
+        while self._line() != "ready":
+            pass
 
     def _line(self) -> str:
         assert self._process.stdout is not None
@@ -75,16 +100,13 @@ class PeerProcess:
             raise RuntimeError(f"peer {self.spec.name} ended with exit code {self._process.wait()}")
         return line.strip()
 
-    def _expect(self, word: str) -> None:
-        while self._line() != word:
-            pass
-
-    def seconds(self, operation: str, calls: int) -> float:
-        """Time that ``calls`` calls took."""
+    def seconds(self, operation: str, calls: int, clock: str) -> float:
+        """Time that ``calls`` calls took; NaN for an operation that the peer does not offer."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{operation} {calls}\n")
         self._process.stdin.flush()
-        return float(self._line())
+        answer = json.loads(self._line())
+        return math.nan if answer is None else answer[clock]
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -115,12 +137,19 @@ class Series:
 Results = dict[str, dict[str, Series]]  # peer name -> operation -> series
 
 
-def run(
-    peers: Sequence[PeerSpec], operations: dict[str, int], shape: Shape, rounds: int
-) -> Results:
-    """M rows/s of each peer and operation. ``operations`` maps names to calls per round."""
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What each peer does: operation -> calls a round, counted rounds, and the clock of rates."""
+
+    operations: dict[str, int]
+    rounds: int
+    clock: str = "wall"
+
+
+def run(peers: Sequence[PeerSpec], plan: Plan, shape: Shape) -> Results:
+    """M rows/s of each peer and operation: calls x batch over the time that they took."""
     results: Results = {
-        peer.name: {operation: Series([]) for operation in operations} for peer in peers
+        peer.name: {operation: Series([]) for operation in plan.operations} for peer in peers
     }
     with contextlib.ExitStack() as stack:
         processes = []
@@ -129,14 +158,28 @@ def run(
             process = PeerProcess(spec, shape)
             stack.callback(process.close)
             processes.append(process)
-        for round_number in range(rounds + 1):  # the first round warms up and is not counted
-            for operation, calls in operations.items():
+        for round_number in range(plan.rounds + 1):  # the first one warms up and is not counted
+            for operation, calls in plan.operations.items():
                 for process in processes:
-                    seconds = process.seconds(operation, calls)
+                    seconds = process.seconds(operation, calls, plan.clock)
                     if round_number > 0:
                         rate = calls * shape.batch / seconds / 1e6
                         results[process.spec.name][operation].values.append(rate)
-            print(f"round {round_number}/{rounds} done", file=sys.stderr, flush=True)
+            print(f"round {round_number}/{plan.rounds} done", file=sys.stderr, flush=True)
+    return results
+
+
+def answers(command: Sequence[str], timeout: float = 600) -> list[dict]:
+    """Run a program that interleaves its candidates by itself; its lines of JSON."""
+    done = subprocess.run(command, check=True, timeout=timeout, stdout=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def series_of(lines: Iterable[dict]) -> Results:
+    """Results from lines with "candidate", "case" and "values"."""
+    results: Results = {}
+    for line in lines:
+        results.setdefault(line["candidate"], {})[line["case"]] = Series(line["values"])
     return results
 
 
@@ -152,7 +195,7 @@ def markdown(results: Results, own: str, unit: str) -> str:
     for name, figures in results.items():
         cells = []
         for operation in operations:
-            series = figures[operation]
+            series = figures.get(operation, Series([]))
             ratio = results[own][operation].median / series.median if series.median else math.nan
             cells.append(
                 str(series) if name == own or math.isnan(ratio) else f"{series} ({ratio:.2f}x)"
@@ -171,13 +214,3 @@ def machine() -> str:
                 break
     system = f"Linux {platform.release()}, Python {platform.python_version()}"
     return f"{model}, {os.cpu_count()} cores, {system}"
-
-
-def save(name: str, results: Results) -> Path:
-    """Keep the raw figures as JSON under bench/out."""
-    path = ROOT / "bench" / "out" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(
-        json.dumps({p: {o: s.values for o, s in f.items()} for p, f in results.items()}, indent=1)
-    )
-    return path

@@ -6,17 +6,15 @@
 // One thread is timed by its processor time, since the machine may be shared; several by wall time,
 // which needs as many idle cores. Dedupe of keys always takes one thread.
 
-#include <time.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "bench/timing.h"
+#include "bench/workload.h"
 #include "kernels/dedupe/dedupe.h"
 #include "kernels/initializers/initializer.h"
 #include "kernels/optimizers/row_optimizer.h"
@@ -29,15 +27,10 @@ constexpr int64_t kBags = 8192;
 constexpr int64_t kBagSize = 20;
 constexpr int64_t kPushRows = 65536;
 constexpr uint64_t kSeed = 42;
-constexpr double kZipfExponent = 1.05;
 
 clockid_t timing_clock = CLOCK_THREAD_CPUTIME_ID;
 
-double Seconds() {
-  timespec now{};
-  clock_gettime(timing_clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+double Seconds() { return bench::SecondsOf(timing_clock); }
 
 // Best time of one call among at least 7 and about half a second of them: other load on the machine
 // only ever adds.
@@ -51,29 +44,6 @@ double BestSeconds(const F& f) {
     best = std::min(best, Seconds() - begin);
   }
   return best;
-}
-
-// n keys of 0 .. range-1, the hot ones spread over the range.
-std::vector<Key> ZipfKeys(int64_t n, int64_t range, std::mt19937_64& random) {
-  std::vector<double> cumulative(static_cast<size_t>(range));
-  double sum = 0.0;
-  for (size_t i = 0; i < cumulative.size(); ++i) {
-    sum += std::pow(static_cast<double>(i + 1), -kZipfExponent);
-    cumulative[i] = sum;
-  }
-  std::uniform_real_distribution<double> draw(0.0, sum);
-  std::vector<Key> keys(static_cast<size_t>(n));
-  for (Key& key : keys) {
-    const auto at = std::lower_bound(cumulative.begin(), cumulative.end(), draw(random));
-    key = MixKey(static_cast<Key>(at - cumulative.begin())) % static_cast<Key>(range);
-  }
-  return keys;
-}
-
-std::vector<Key> UniformKeys(int64_t n, int64_t range, std::mt19937_64& random) {
-  std::vector<Key> keys(static_cast<size_t>(n));
-  for (Key& key : keys) key = random() % static_cast<Key>(range);
-  return keys;
 }
 
 struct Report {
@@ -112,19 +82,16 @@ class Bench {
 
   void Run() {
     RunInitializers();
-    for (const bool zipf : {false, true}) {
-      std::mt19937_64 random(kSeed);
-      const auto draw = [&](int64_t n) {
-        return zipf ? ZipfKeys(n, rows_, random) : UniformKeys(n, rows_, random);
-      };
-      name_ = zipf ? " zipf 1.05" : " uniform";
-      const std::vector<Key> keys = draw(kBags * kBagSize);
+    for (const char* const distribution : {"uniform", "zipf1.05"}) {
+      bench::KeySource source = *bench::KeySource::Named(distribution, rows_, kSeed);
+      name_ = std::string(" ") + distribution;
+      const std::vector<Key> keys = source.Draw(kBags * kBagSize);
       RunDedupe(keys);
       for (const PoolingMode mode : {PoolingMode::kSum, PoolingMode::kMean, PoolingMode::kMax}) {
         RunPooling(keys, mode);
       }
       Deduper deduper;
-      deduper.Run(draw(kPushRows));
+      deduper.Run(source.Draw(kPushRows));
       RunOptimizers({deduper.unique().begin(), deduper.unique().end()});
     }
   }

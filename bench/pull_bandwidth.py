@@ -1,34 +1,56 @@
-"""Starts a shard and runs the pull bandwidth benchmark against it.
+"""P1: payload rate of a pull beside the raw socket under it and a protobuf stub.
 
-The benchmark is bench/pull_bandwidth_bench.cc.
+Starts a shard and runs bench/pull_bandwidth_bench.cc against it.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import datetime
-import os
-import subprocess
 import tempfile
-from pathlib import Path
 
-from bench import harness
+from bench import harness, measures
+from bench.measures import Bar, Figure, Measure
 from hotrow.testing import LocalCluster
+
+OWN = "Hotrow TCP"
+LOCAL = "Hotrow Unix"
+BAR = Bar("limit", at_least=0.7)
+
+
+def measures_of(results: harness.Results) -> list[Measure]:
+    """A TCP and a Unix measure for each size of reply; the bar is for TCP."""
+    found = []
+    stub = results["protobuf bytes stream, TCP"]
+    for own, link, bar in ((OWN, "TCP", BAR), (LOCAL, "Unix", None)):
+        raw = results[f"raw {link} request/reply"]
+        for case, series in results.get(own, {}).items():
+            found.append(
+                Measure(
+                    "P1",
+                    f"pull of {case}, {link}",
+                    "GB/s",
+                    series.median,
+                    Figure("protobuf stub, TCP", stub[case].median),
+                    Figure(f"raw {link}", raw[case].median),
+                    bar,
+                    measures.spread_of(series),
+                )
+            )
+    return found
 
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = Path(os.environ.get("HOTROW_BUILD", "build")) / "release/bin/pull_bandwidth_bench"
-    parser.add_argument("--program", type=Path, default=harness.ROOT / default)
-    arguments = parser.parse_args()
-    print(f"{datetime.date.today()}, {harness.machine()}")
     with contextlib.ExitStack() as running:
         socket = f"{running.enter_context(tempfile.TemporaryDirectory())}/shard.sock"
         cluster = running.enter_context(LocalCluster(shards=1, config={"unix": socket}))
         addresses = ["--tcp", cluster.addresses[0], "--unix", f"unix:{socket}"]
-        subprocess.run([arguments.program, *addresses], check=True, timeout=600)
+        lines = harness.answers([harness.program("pull_bandwidth_bench"), *addresses])
+    results = harness.series_of(lines)
+    measures.save("pull_bandwidth", measures_of(results))
+    print(f"\n{datetime.date.today()}, {harness.machine()}\n")
+    print(harness.markdown(results, OWN, "GB/s"))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
 // How fast are pulls from a host row store whose rows are not in the cache?
 //
 // One thread, rows of 512 bytes, random stored keys in batches, weights copied to a reused reply
-// buffer. Printed side by side, from one run:
-//   store   RowStore::Find + CopyWeights
-//   peer    absl::flat_hash_map<key, row number> + memcpy from one array of rows, which lies in
-//           ordinary pages (as malloc gives them) or in huge pages (as ours)
-//   limit   memcpy of the same bytes from one large array to the same buffer, in address order
+// buffer. M rows/s of processor time, in the lines of candidates.h, from one run:
+//   row store           RowStore::Find + CopyWeights
+//   absl map + memcpy   absl::flat_hash_map<key, row number> + memcpy from one array of rows, which
+//                       lies in ordinary pages (as malloc gives them) or in huge pages (as ours)
+//   memcpy              of the same bytes from one large array to the same buffer, in address order
 //
 // Usage: row_store_bench [rows [batch_keys [slots_per_set]]], default 4000000 8192 32. Needs about
 // 1.7 KB of memory a row.
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -21,6 +20,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "bench/candidates.h"
+#include "bench/timing.h"
+#include "bench/workload.h"
 #include "kernels/row_store/row_store.h"
 
 namespace hotrow {
@@ -32,14 +34,6 @@ constexpr int kRounds = 7;
 constexpr int kBatchesPerRound = 40;
 
 Key KeyOf(int64_t i) { return MixKey(static_cast<uint64_t>(i) + 77); }
-
-// Processor time of this thread: other programs on the machine take wall time from all figures
-// unevenly.
-double Seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // The peer's rows, in ordinary pages as a vector would have them or in huge pages as ours.
 struct PeerRows {
@@ -68,9 +62,9 @@ struct Batches {
   std::vector<RowPointer> rows;  // (batch_keys) into reply
 
   Batches(int64_t stored_rows, int64_t batch) : batch_keys(batch) {
-    for (int64_t i = 0; i < kBatchesPerRound * batch; ++i) {
-      keys.push_back(KeyOf(static_cast<int64_t>(MixKey(static_cast<uint64_t>(i) * 31 + 5) %
-                                                static_cast<uint64_t>(stored_rows))));
+    bench::KeySource source = *bench::KeySource::Named("uniform", stored_rows, 1);
+    for (const Key row : source.Draw(kBatchesPerRound * batch)) {
+      keys.push_back(KeyOf(static_cast<int64_t>(row)));
     }
     reply.resize(static_cast<size_t>(batch * kRowBytes + 1));
     for (int64_t i = 0; i < batch; ++i) rows.push_back(AsRow(reply.data() + 1 + i * kRowBytes));
@@ -82,28 +76,11 @@ struct Batches {
   double RowsPerRound() const { return static_cast<double>(kBatchesPerRound * batch_keys); }
 };
 
-// Rows per second, best and median of the rounds.
-struct Figure {
-  double best = 0.0;
-  double median = 0.0;
-};
-
 template <typename F>
 void Time(const Batches& batches, std::vector<double>* rates, const F& run_batch) {
-  const double start = Seconds();
+  const double start = bench::ThreadSeconds();
   for (int b = 0; b < kBatchesPerRound; ++b) run_batch(b);
-  rates->push_back(batches.RowsPerRound() / (Seconds() - start));
-}
-
-Figure Summary(std::vector<double> rates) {
-  std::sort(rates.begin(), rates.end());
-  return {rates.back(), rates[rates.size() / 2]};
-}
-
-void Print(const char* name, const Figure& figure, const Figure& store) {
-  std::printf("%-22s %7.2f M rows/s median %7.2f best %6.2f GB/s   store/this %.2f\n", name,
-              figure.median / 1e6, figure.best / 1e6, figure.median * kRowBytes / 1e9,
-              store.median / figure.median);
+  rates->push_back(batches.RowsPerRound() / (bench::ThreadSeconds() - start) / 1e6);
 }
 
 std::unique_ptr<RowStore> FilledStore(int64_t stored_rows, int slots_per_set,
@@ -114,7 +91,7 @@ std::unique_ptr<RowStore> FilledStore(int64_t stored_rows, int slots_per_set,
   options.slots_per_set = slots_per_set;
   std::unique_ptr<RowStore> store = *RowStore::Create(options, budget);
   constexpr int64_t kBatch = 8192;
-  const double start = Seconds();
+  const double start = bench::ThreadSeconds();
   for (int64_t begin = 0; begin < stored_rows; begin += kBatch) {
     std::vector<Key> keys;
     for (int64_t i = begin; i < std::min(begin + kBatch, stored_rows); ++i)
@@ -126,7 +103,7 @@ std::unique_ptr<RowStore> FilledStore(int64_t stored_rows, int slots_per_set,
   }
   std::printf("filled %lld rows: %.2f M rows/s, load %.3f, %.0f bytes/row\n",
               static_cast<long long>(stored_rows),
-              static_cast<double>(stored_rows) / (Seconds() - start) / 1e6,
+              static_cast<double>(stored_rows) / (bench::ThreadSeconds() - start) / 1e6,
               static_cast<double>(store->rows()) / static_cast<double>(store->slots()),
               static_cast<double>(store->allocated_bytes()) / static_cast<double>(stored_rows));
   return store;
@@ -171,12 +148,11 @@ void Run(int64_t stored_rows, int64_t batch_keys, int slots_per_set) {
                   static_cast<size_t>(batch_keys * kRowBytes));
     });
   }
-  const Figure figure = Summary(store_rates);
-  Print("store", figure, figure);
-  Print("store, find only", Summary(find_rates), figure);
-  Print("peer: absl + memcpy", Summary(peer_rates), figure);
-  Print("peer in huge pages", Summary(huge_peer_rates), figure);
-  Print("limit: memcpy", Summary(limit_rates), figure);
+  bench::PrintValues("row store", "pull", store_rates);
+  bench::PrintValues("row store, find only", "pull", find_rates);
+  bench::PrintValues("absl map + memcpy", "pull", peer_rates);
+  bench::PrintValues("absl map + memcpy, huge pages", "pull", huge_peer_rates);
+  bench::PrintValues("memcpy", "pull", limit_rates);
 }
 
 }  // namespace

@@ -16,14 +16,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <future>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/timing.h"
+#include "bench/workload.h"
 #include "hotrow/v1/admin_service.pb.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/hashes.h"
@@ -50,16 +50,9 @@ constexpr int kMessages = 64;  // different ones, used in turn
 constexpr float kRate = 0.05F;
 constexpr float kEps = 1e-10F;
 
-double WallSeconds() {
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
 // Of this thread: a busy machine does not slow it down, but for shared caches.
-double ThreadSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+using bench::ThreadSeconds;
+using bench::WallSeconds;
 
 // Median of five runs, in millions of rows a second of `clock`.
 double Measure(const Setting& setting, const std::function<int64_t(int)>& run,
@@ -165,12 +158,12 @@ class Bench {
                  .map = *wire::ShardMap::Static({"bench"}, setting.partitions),
                  .memory_budget_bytes = int64_t{8} << 30},
         next_(setting.partitions, 1) {
-    std::mt19937_64 random(1);
+    bench::KeySource source = *bench::KeySource::Named("uniform", setting.rows, 1);
     for (int i = 0; i < kMessages; ++i) {
       std::vector<int64_t> rows;
       std::vector<Key> keys;
-      for (int64_t k = 0; k < setting.batch; ++k) {
-        rows.push_back(static_cast<int64_t>(random() % setting.rows));
+      for (const Key row : source.Draw(setting.batch)) {
+        rows.push_back(static_cast<int64_t>(row));
         keys.push_back(KeyOfRow(rows.back()));
       }
       rows_.push_back(std::move(rows));

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from bench.peers.torch_store import TorchStore
-from bench.peers.worker import Shape
+from bench.workload import Shape
 
 HEADER = struct.Struct("<BI")  # operation, number of keys
 PULL, PUSH = 0, 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import hotrow
-from bench.peers.worker import Shape
+from bench.workload import Shape
 from hotrow.testing import LocalCluster
 
 FILL = 65536

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.peers.worker import Shape
+from bench.workload import Shape
 
 FILL = 8192
 

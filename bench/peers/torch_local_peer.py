@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bench.peers.torch_store import TorchStore
-from bench.peers.worker import Shape
+from bench.workload import Shape
 
 
 class TorchLocalPeer:

@@ -14,7 +14,7 @@ import torch
 import torch.distributed.rpc as rpc
 
 from bench.peers.torch_store import TorchStore
-from bench.peers.worker import Shape
+from bench.workload import Shape
 
 _STORE: list[TorchStore] = []  # of the serving process: rpc calls module functions
 

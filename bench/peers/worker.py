@@ -1,8 +1,11 @@
 """One client process of one peer: runs rounds on command, so that a parent can interleave peers.
 
-Each line on standard input is ``OPERATION CALLS``; the answer is the seconds that the calls took.
-Operations: ``pull`` (one at a time), ``pull4`` (four in flight), ``push``, ``push_pull`` (a push,
-then a pull). A peer that cannot do an operation answers ``nan``.
+Each line on standard input is ``OPERATION CALLS``; the answer is a line of JSON: the seconds that
+the calls took and the processor time of the process, or null from a peer that cannot do it.
+bench/command_loop.h is the same in C++.
+
+Operations of a store: ``pull`` (one at a time), ``pull4`` (four in flight), ``push``, ``push_pull``
+(a push, then a pull). A peer with a method ``work(operation)`` has its own.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import contextlib
 import dataclasses
 import importlib
 import itertools
-import math
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,33 +23,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bench.workload import Shape
+
+# Calls before a round's clock starts: while the other peers had their turn this one was idle, which
+# training never is, and its first calls take up to twice the time.
 WARM_CALLS = 20
 IN_FLIGHT = 4
+STORE_OPERATIONS = ("pull", "pull4", "push", "push_pull")
+
+Work = Callable[[int], None]  # does so many calls
 
 
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """What every peer is asked for."""
-
-    rows: int = 1_000_000
-    dim: int = 64
-    batch: int = 8192
-    seed: int = 1
-
-    def batches(self, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """``count`` pairs of keys (batch,) int64, uniform, and gradients (batch, dim) float32."""
-        rng = np.random.default_rng(self.seed)
-        return [
-            (
-                rng.integers(0, self.rows, self.batch, dtype=np.int64),
-                rng.standard_normal((self.batch, self.dim), dtype=np.float32) * 0.01,
-            )
-            for _ in range(count)
-        ]
-
-
-class Peer(Protocol):
-    """What a peer offers. Futures have ``result()``; ``push`` may be None for read-only peers."""
+class Store(Protocol):
+    """A peer that keeps rows. Futures have ``result()``."""
 
     def pull(self, keys: np.ndarray) -> Any: ...
 
@@ -55,40 +44,52 @@ class Peer(Protocol):
     def push(self, keys: np.ndarray, gradients: np.ndarray) -> Any: ...
 
 
-def run_round(
-    peer: Peer, operation: str, batches: Iterator[tuple[np.ndarray, np.ndarray]], calls: int
-) -> float:
-    """Seconds that ``calls`` calls of ``operation`` took; NaN when the peer does not offer it.
+class StoreWork:
+    """The operations of a store, on the batches of a shape."""
 
-    A few calls come before: while the other peers had their turn this one was idle, which training
-    never is, and its first calls take up to twice the time.
-    """
-    try:
-        run_calls(peer, operation, [next(batches) for _ in range(WARM_CALLS)])
-        work = [next(batches) for _ in range(calls)]
-        start = time.perf_counter()
-        run_calls(peer, operation, work)
-        return time.perf_counter() - start
-    except NotImplementedError:
-        return math.nan
+    warm_calls = WARM_CALLS
 
+    def __init__(self, store: Store, shape: Shape) -> None:
+        self._store = store
+        self._batches = itertools.cycle(shape.batches(32))
 
-def run_calls(peer: Peer, operation: str, work: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Call once for each batch."""
-    if operation == "pull4":
+    def work(self, operation: str) -> Work:
+        """Raise NotImplementedError for an operation that there is not."""
+        if operation not in STORE_OPERATIONS:
+            raise NotImplementedError(operation)
+        return (
+            self._pull_ahead
+            if operation == "pull4"
+            else lambda calls: self._call("push" in operation, "pull" in operation, calls)
+        )
+
+    def _call(self, pushes: bool, pulls: bool, calls: int) -> None:
+        for keys, gradients in itertools.islice(self._batches, calls):
+            if pushes:
+                self._store.push(keys, gradients)
+            if pulls:
+                self._store.pull(keys)
+
+    def _pull_ahead(self, calls: int) -> None:
         pending: list[Any] = []
-        for keys, _ in work:
-            pending.append(peer.pull_async(keys))
+        for keys, _ in itertools.islice(self._batches, calls):
+            pending.append(self._store.pull_async(keys))
             if len(pending) == IN_FLIGHT:
                 pending.pop(0).result()
         for future in pending:
             future.result()
-        return
-    for keys, gradients in work:
-        if operation in ("push", "push_pull"):
-            peer.push(keys, gradients)
-        if operation in ("pull", "push_pull"):
-            peer.pull(keys)
+
+
+def run_round(peer: Any, operation: str, calls: int) -> dict[str, float] | None:
+    """Time that ``calls`` calls of ``operation`` took; None when the peer does not offer it."""
+    try:
+        work = peer.work(operation)
+        work(peer.warm_calls)
+        wall, cpu = time.perf_counter(), time.process_time()
+        work(calls)
+        return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+    except NotImplementedError:
+        return None
 
 
 def main() -> None:
@@ -99,17 +100,24 @@ def main() -> None:
     )
     parser.add_argument("option", nargs="?", default="")
     for field in dataclasses.fields(Shape):
-        parser.add_argument(f"--{field.name}", type=int, default=field.default)
-    arguments = parser.parse_args()
-    shape = Shape(arguments.rows, arguments.dim, arguments.batch, arguments.seed)
-    connect: Callable[[Shape, str], contextlib.AbstractContextManager[Peer]]
-    connect = importlib.import_module(f"bench.peers.{arguments.module}").connect
-    batches = itertools.cycle(shape.batches(32))
-    with connect(shape, arguments.option) as peer:
+        kind = type(field.default)
+        parser.add_argument(f"--{field.name}", type=kind, default=field.default)
+    arguments = vars(parser.parse_args())
+    module, option = arguments.pop("module"), arguments.pop("option")
+    shape = Shape(**arguments)
+    connect: Callable[[Shape, str], contextlib.AbstractContextManager[Any]]
+    connect = importlib.import_module(f"bench.peers.{module}").connect
+    with connect(shape, option) as connected:
+        peer = connected if hasattr(connected, "work") else StoreWork(connected, shape)
         print("ready", flush=True)
-        for line in sys.stdin:
-            operation, calls = line.split()
-            print(run_round(peer, operation, batches, int(calls)), flush=True)
+        serve(peer, sys.stdin)
+
+
+def serve(peer: Any, commands: Iterator[str]) -> None:
+    """Answer each command."""
+    for line in commands:
+        operation, calls = line.split()
+        print(json.dumps(run_round(peer, operation, int(calls))), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ namespace hotrow {
 namespace {
 
 constexpr int64_t kAlignment = int64_t{2} << 20;  // of a huge page
+constexpr int kCollapse = 25;  // MADV_COLLAPSE of Linux 6.1; an older one refuses it
 
 }  // namespace
 
@@ -55,6 +56,7 @@ bool ReservedMemory::Commit(int64_t bytes) {
   if (bytes > committed_bytes_) {
     const auto added = static_cast<size_t>(bytes - committed_bytes_);
     if (mprotect(data_ + committed_bytes_, added, PROT_READ | PROT_WRITE) != 0) return false;
+    CollapseLastBlock(bytes);
   } else if (bytes < committed_bytes_) {
     // DONTNEED first: the pages are gone, and zero when committed again.
     const auto removed = static_cast<size_t>(committed_bytes_ - bytes);
@@ -63,6 +65,15 @@ bool ReservedMemory::Commit(int64_t bytes) {
   }
   committed_bytes_ = bytes;
   return true;
+}
+
+// The block where the committed bytes ended was used page by page until now. Complete, it becomes
+// one huge page: a store that grows in small steps had no other for its keys. A hint.
+void ReservedMemory::CollapseLastBlock(int64_t bytes) const {
+  const int64_t block = committed_bytes_ / kAlignment * kAlignment;
+  if (block < committed_bytes_ && block + kAlignment <= bytes) {
+    madvise(data_ + block, static_cast<size_t>(kAlignment), kCollapse);
+  }
 }
 
 }  // namespace hotrow

@@ -34,6 +34,8 @@ class ReservedMemory {
   int64_t committed_bytes() const { return committed_bytes_; }
 
  private:
+  void CollapseLastBlock(int64_t bytes) const;
+
   void* mapping_ = nullptr;
   int64_t mapping_bytes_ = 0;
   std::byte* data_ = nullptr;

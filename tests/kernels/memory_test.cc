@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,6 +53,47 @@ TEST(ReservedMemory, IsZeroWhenCommittedAndWhenCommittedAgain) {
     for (int64_t i = before; i < pages * page; i += 97) ASSERT_EQ(data[i], std::byte{0});
     for (int64_t i = 0; i < pages * page; ++i) data[i] = std::byte{0x5a};
   }
+}
+
+// Of the mapping that begins at or before `address` and holds it, by the kernel's own account.
+int64_t HugeBytesAt(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    long long kib = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      const auto at = reinterpret_cast<uintptr_t>(address);
+      inside = begin <= at && at < end;
+    } else if (inside && std::sscanf(line.c_str(), "AnonHugePages: %lld", &kib) == 1) {
+      return kib << 10;
+    }
+  }
+  return 0;
+}
+
+// Commits `bytes` in steps and writes all of them as they come.
+ReservedMemory Grown(int64_t bytes, int64_t step) {
+  ReservedMemory memory = *ReservedMemory::Reserve(bytes);
+  for (int64_t at = 0; at < bytes; at += step) {
+    EXPECT_TRUE(memory.Commit(at + step));
+    for (int64_t i = at; i < at + step; i += 512) memory.data()[i] = std::byte{0x5a};
+  }
+  return memory;
+}
+
+TEST(ReservedMemory, LiesInHugePagesAlsoWhenItGrewInSmallSteps) {
+  constexpr int64_t kHuge = int64_t{2} << 20;
+  const ReservedMemory at_once = Grown(4 * kHuge, 4 * kHuge);
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
+  if (HugeBytesAt(at_once.data()) < 4 * kHuge || madvise(at_once.data(), kHuge, kCollapse) != 0) {
+    GTEST_SKIP() << "this system has no huge pages, or does not collapse others into them";
+  }
+  const ReservedMemory in_steps = Grown(4 * kHuge, kHuge / 16);
+  for (int64_t i = 0; i < 4 * kHuge; i += 512) ASSERT_EQ(in_steps.data()[i], std::byte{0x5a});
+  // The last block was written only after the step that completed it.
+  EXPECT_GE(HugeBytesAt(in_steps.data()), 3 * kHuge);
 }
 
 TEST(ReservedMemory, TakesAddressSpaceOnly) {

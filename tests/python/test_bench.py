@@ -1,30 +1,131 @@
-"""The benchmarks' harness and plot."""
+"""The benchmarks' keys, harness, measures, table and plot, and that they can fail."""
 
+import io
 import json
+import math
 import multiprocessing
+import os
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench import harness, plot
-from bench.peers import bare_tcp_peer
-from bench.peers.worker import Shape
+from bench import (
+    harness,
+    latency,
+    many_tables,
+    measures,
+    plot,
+    pooling,
+    pull_bandwidth,
+    pull_push_bench,
+    quick_start,
+    report,
+    row_store,
+    row_update,
+)
+from bench.measures import Bar, Figure, Measure
+from bench.peers import bare_tcp_peer, worker
 from bench.pull_push_bench import OWN, PEERS
+from bench.workload import KEYS, KeySource, Shape
 
-PULL_BANDWIDTH = """\
-reply 1.00 MiB, 7 rounds of 256 calls
-  Hotrow TCP                           0.46 GB/s
-  limit: raw TCP request/reply         2.76 GB/s   Hotrow TCP 0.17x   Hotrow Unix 0.17x
-  peer: protobuf bytes stream, TCP     0.76 GB/s   Hotrow TCP 0.61x   Hotrow Unix 0.63x
+
+def series(value):
+    return harness.Series([value / 2, value, value * 2])
+
+
+def results_of(figures):
+    """Results with one figure for each operation of each peer."""
+    return {
+        peer: {operation: series(value) for operation, value in operations.items()}
+        for peer, operations in figures.items()
+    }
+
+
+# Keys
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_seed_draws_the_same_keys_again_within_the_rows(name):
+    first, again = (KeySource(name, 1000, 7) for _ in range(2))
+    keys = first.draw(500)
+    np.testing.assert_array_equal(keys, np.concatenate([again.draw(200), again.draw(300)]))
+    assert keys.dtype == np.int64 and keys.min() >= 0 and keys.max() < 1000
+    assert not np.array_equal(keys, KeySource(name, 1000, 8).draw(500))
+
+
+def test_a_steeper_zipf_repeats_more_keys():
+    unique = [len(np.unique(KeySource(name, 100_000, 1).draw(50_000))) for name in KEYS]
+    assert unique == sorted(unique, reverse=True)
+    # Of uniform draws 1 - exp(-1/2) of the rows are hit.
+    assert abs(unique[0] / 100_000 - (1 - math.exp(-0.5))) < 0.01
+
+
+def test_the_hottest_key_has_its_share_of_zipf_draws():
+    rows, draws = 10_000, 200_000
+    counts = np.unique(KeySource("zipf1.05", rows, 3).draw(draws), return_counts=True)[1]
+    wanted = 1 / (np.arange(1, rows + 1) ** -1.05).sum()
+    assert abs(counts.max() / draws - wanted) < 0.01
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_programs_draw_the_keys_that_the_peers_draw(name):
+    server = os.environ.get("HOTROW_SERVER")
+    program = Path(server).parent / "row_update_bench" if server else None
+    if program is None or not program.exists():
+        pytest.skip("the benchmarks are not built")
+    shape = Shape(rows=5000, batch=3000, seed=9)
+    arguments = ["--rows=5000", "--batch=3000", "--seed=9", f"--checksum={name}"]
+    printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
+    total = 0
+    for key in KeySource(name, shape.rows, shape.seed).draw(shape.batch):
+        total = mix(total ^ int(key))
+    assert int(printed.stdout) == total
+
+
+def mix(x):
+    mask = 2**64 - 1
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        x ^= x >> 33
+        x = x * factor & mask
+    return x ^ x >> 33
+
+
+# Harness
+
+PEER = """
+import sys, json
+print("ready", flush=True)
+for line in sys.stdin:
+    operation, calls = line.split()
+    seconds = {seconds} * int(calls)
+    answer = {{"wall": seconds, "cpu": seconds / 2}} if operation == "pull" else None
+    print(json.dumps(answer), flush=True)
 """
-ROW_STORE = """\
-store                     1.75 M rows/s median    1.83 best   0.90 GB/s   store/this 1.00
-peer: absl + memcpy       0.25 M rows/s median    0.32 best   0.13 GB/s   store/this 7.03
-limit: memcpy            12.01 M rows/s median   13.90 best   6.15 GB/s   store/this 0.15
-"""
+
+
+def peer(name, seconds):
+    return harness.PeerSpec(name, command=(sys.executable, "-c", PEER.format(seconds=seconds)))
+
+
+@pytest.mark.parametrize(("clock", "rate"), [("wall", 0.05), ("cpu", 0.1)])
+def test_rates_are_rows_over_the_time_of_the_chosen_clock(clock, rate):
+    plan = harness.Plan({"pull": 10, "push": 10}, rounds=2, clock=clock)
+    results = harness.run([peer("a", 0.02), peer("b", 0.04)], plan, Shape(batch=1000))
+    assert results["a"]["pull"].values == pytest.approx([rate, rate])
+    assert results["b"]["pull"].median == pytest.approx(rate / 2)
+    assert math.isnan(results["a"]["push"].median)
+    assert f"{rate / 2:.2f} (2.00x)" in harness.markdown(results, "a", "M rows/s")
+
+
+def test_a_peer_that_ends_is_named():
+    broken = harness.PeerSpec("broken", command=(sys.executable, "-c", "raise SystemExit(3)"))
+    with pytest.raises(RuntimeError, match="broken ended with exit code 3"):
+        harness.run([broken], harness.Plan({"pull": 1}, 1), Shape())
 
 
 def test_a_peer_without_its_program_is_left_out_and_said(monkeypatch, capsys):
@@ -35,26 +136,6 @@ def test_a_peer_without_its_program_is_left_out_and_said(monkeypatch, capsys):
     assert "left out: Redis" in capsys.readouterr().out
 
 
-def test_the_plot_shows_our_rate_over_each_peers(tmp_path, capsys):
-    assert plot.main(tmp_path) == 1
-    figures = {
-        OWN: {"pull": [1.0, 4.0, 2.0], "pull4": [3.0]},
-        "other": {"pull": [0.5, 1.0, 9.0], "pull4": [float("nan")]},
-        "limit: socket": {"pull": [8.0], "pull4": [8.0]},
-    }
-    (tmp_path / "pull_push.json").write_text(json.dumps(figures))
-    (tmp_path / "pull_bandwidth.txt").write_text(PULL_BANDWIDTH)
-    (tmp_path / "row_store_bench.txt").write_text(ROW_STORE)
-    assert [list(ratios.values()) for ratios in plot.all_ratios(tmp_path).values()] == [
-        [2.0],
-        [0.61],
-        [7.03],
-    ]
-    assert plot.main(tmp_path) == 0
-    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
-    assert "bench.png" in capsys.readouterr().out
-
-
 def test_a_peers_server_ends_when_the_round_fails():
     with (
         pytest.raises(ZeroDivisionError),
@@ -62,3 +143,239 @@ def test_a_peers_server_ends_when_the_round_fails():
     ):
         _ = 1 / 0
     assert multiprocessing.active_children() == []
+
+
+class Store:
+    """Counts its calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def pull(self, keys):
+        self.calls.append("pull")
+
+    def push(self, keys, gradients):
+        self.calls.append("push")
+
+    def pull_async(self, keys):
+        self.calls.append("start")
+        return self
+
+    def result(self):
+        self.calls.append("end")
+
+
+def test_the_worker_does_as_many_calls_as_it_is_told(capsys):
+    store = Store()
+    work = worker.StoreWork(store, Shape(rows=10, dim=1, batch=2))
+    work.warm_calls = 0
+    worker.serve(work, io.StringIO("push_pull 2\npull4 6\nfly 1\n"))
+    assert store.calls[:4] == ["push", "pull", "push", "pull"]
+    started = store.calls[4:].index("end")
+    assert started == worker.IN_FLIGHT and store.calls.count("end") == 6
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers[2] is None and answers[0]["wall"] >= 0 and answers[0]["cpu"] >= 0
+
+
+# Measures
+
+
+def measure(ours, peer=1.0, bar=None, **more):
+    return Measure("P0", "planted", "M rows/s", ours, Figure("peer", peer), bar=bar, **more)
+
+
+@pytest.mark.parametrize(
+    ("bar", "met", "missed"),
+    [
+        (Bar("peer", at_least=2), 2.0, 1.99),
+        (Bar("peer", at_most=1.5), 1.5, 1.51),
+        (Bar("peer", at_least=2), 3.0, math.nan),
+        (Bar("limit", at_least=0.0001), 1.0, 0.00001),
+    ],
+)
+def test_a_bar_is_met_or_missed_by_the_ratio_of_the_run(bar, met, missed):
+    limit = Figure("limit", 1.0)
+    assert measure(met, bar=bar, limit=limit).verdict == measures.MET
+    assert measure(missed, bar=bar, limit=limit).verdict == measures.MISSED
+
+
+def test_a_bar_without_the_figure_that_it_is_about_is_missed():
+    assert measure(5.0, peer=0.0, bar=Bar("peer", at_least=1)).verdict == measures.MISSED
+    assert measure(5.0, bar=Bar("limit", at_least=1)).verdict == measures.MISSED
+    assert measure(5.0).verdict == measures.NO_BAR
+
+
+def test_the_file_says_machine_date_and_load_and_gives_the_measures_back(tmp_path):
+    kept = [
+        measure(2.0, bar=Bar("peer", at_least=1), spread=(1.0, 3.0)),
+        measure(3.0, limit=Figure("limit", 4.0)),
+    ]
+    record = json.loads(measures.save("planted", kept, tmp_path).read_text())
+    assert record["machine"] == harness.machine() and record["date"][:2] == "20"
+    assert record["load"] >= 0
+    assert measures.load(tmp_path / "planted.json") == kept
+
+
+def test_the_table_shows_figures_ratios_and_bars():
+    line = measures.table([measure(3.0, 1.5, Bar("peer", at_least=1.2), spread=(2.0, 4.0))])
+    cells = [cell.strip() for cell in line.splitlines()[-1].strip("|").split("|")]
+    assert cells == [
+        "P0 planted",
+        "3 (2 - 4) M rows/s",
+        "1.5 peer",
+        "-",
+        "2.00x",
+        "-",
+        ">= 1.2 x peer",
+        "met",
+    ]
+
+
+# Report
+
+
+@pytest.fixture
+def reported(tmp_path, capsys):
+    """Report on planted measures: a function from their list to (exit code, what was printed)."""
+
+    def run(*planted):
+        measures.save("latency", planted, tmp_path)
+        code = report.main(tmp_path)
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def test_a_missed_bar_is_told_but_is_no_error(reported, tmp_path):
+    bar = Bar("peer", at_least=2)
+    code, printed = reported(measure(3.0, bar=bar), measure(1.0, bar=bar))
+    assert code == 0
+    lines = [line for line in printed.splitlines() if line.startswith("| P0")]
+    assert [line.rsplit("|", 2)[1].strip() for line in lines] == ["met", "MISSED"]
+    assert printed.count("MISSED P0 planted") == 1
+    assert harness.machine() in printed
+    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
+    assert "MISSED" in (tmp_path / "table.md").read_text()
+
+
+def test_a_wrong_peer_turns_the_verdict(reported):
+    """The same figure of ours beside a peer that is planted three times as fast."""
+    bar = Bar("peer", at_least=2)
+    assert "| met |" in reported(measure(3.0, peer=1.0, bar=bar))[1]
+    assert "| met |" not in reported(measure(3.0, peer=3.0, bar=bar))[1]
+
+
+def test_a_benchmark_that_left_nothing_is_a_missed_line(reported):
+    _, printed = reported(measure(3.0))
+    missing = [line for line in printed.splitlines() if "NOT MEASURED" in line and "|" in line]
+    assert len(missing) == len(report.BENCHMARKS) - 1
+    assert all(line.endswith("| MISSED |") for line in missing)
+
+
+def test_the_report_of_nothing_fails(tmp_path, capsys):
+    assert report.main(tmp_path) == 1
+    assert "run the benchmarks first" in capsys.readouterr().err
+
+
+def test_the_plot_shows_the_margin_over_the_bar(tmp_path):
+    at_most = measure(2.0, bar=Bar("peer", at_most=1.5))
+    at_least = measure(3.0, bar=Bar("peer", at_least=1.5))
+    assert [m.margin for m in (at_most, at_least)] == [0.75, 2.0]
+    without = [measure(1.0), measures.not_measured("P9", "gone")]
+    assert plot.drawn([at_most, *without]) == [at_most]
+
+
+# What each benchmark makes of its figures
+
+
+def verdicts(found):
+    return [m.verdict for m in found]
+
+
+def pull_push_results(own, rpc_tcp, shared, local):
+    operations = ("pull", "pull4", "push", "push_pull")
+    figures = {OWN: own, pull_push_bench.RPC_TCP: rpc_tcp, PEERS[2].name: shared}
+    figures |= {PEERS[6].name: local, pull_push_bench.LIMIT: 10.0}
+    return results_of({name: dict.fromkeys(operations, value) for name, value in figures.items()})
+
+
+def test_pulls_are_beside_rpc_over_tcp_and_pushes_beside_the_best_networked_peer():
+    found = pull_push_bench.measures_of(pull_push_results(3.0, 2.0, 1.0, 9.0), "uniform")
+    assert [m.id for m in found] == ["P2", "P2", "P3", "P3"]
+    assert [m.ratio("peer") for m in found] == [1.5] * 4
+    assert verdicts(found) == ["met", "met", "MISSED", "MISSED"]
+    # In process is no network: it is not the peer. Shared memory is.
+    shared = pull_push_bench.measures_of(pull_push_results(3.0, 1.0, 2.9, 9.0), "uniform")
+    assert shared[2].peer == Figure(PEERS[2].name, 2.9)
+    assert verdicts(shared) == ["met", "met", "MISSED", "MISSED"]
+
+
+def test_the_payload_rate_is_judged_by_the_raw_socket():
+    cases = {"1 MiB": 1.0}
+    names = ("Hotrow TCP", "Hotrow Unix", "raw TCP request/reply", "raw Unix request/reply")
+    figures = dict(zip(names, (1.4, 1.0, 2.0, 4.0), strict=True))
+    figures["protobuf bytes stream, TCP"] = 1.0
+    results = results_of({name: dict.fromkeys(cases, value) for name, value in figures.items()})
+    found = pull_bandwidth.measures_of(results)
+    assert [(m.ratio("limit"), m.verdict) for m in found] == [(0.7, "met"), (0.25, "-")]
+
+
+def test_latency_is_judged_by_the_empty_call_and_by_its_own_middle():
+    own = {"256 keys, p50": 140, "256 keys, p99": 800, "8192 keys, p50": 900, "8192 keys, p99": 990}
+    empty = dict.fromkeys(own, 100)
+    results = results_of(
+        {"Hotrow": own, "empty unary gRPC call": empty, "raw TCP, same bytes": empty}
+    )
+    found = latency.measures_of(results)
+    assert verdicts(found) == ["met", "MISSED", "-", "met"]
+
+
+def test_many_tables_are_judged_by_one():
+    case = many_tables.CASE
+    for one, verdict in ((100, "met"), (99, "MISSED")):
+        results = results_of({"26 tables": {case: 130}, "one table": {case: one}})
+        assert verdicts(many_tables.measures_of(results)) == [verdict]
+
+
+def test_the_row_store_is_judged_by_the_faster_map():
+    figures = {"row store": 6.0, row_store.PEERS[0]: 3.0, row_store.PEERS[1]: 5.0, "memcpy": 9.0}
+    found = row_store.measures_of(results_of({n: {"pull": v} for n, v in figures.items()}))
+    assert found[0].peer.value == 5.0 and verdicts(found) == ["MISSED"]
+
+
+def row_update_results(**rates):
+    operations = [f"update:{o}:{k}" for o in row_update.PEER_NAMES for k in row_update.KEYS]
+    operations += [*row_update.QUOTED, "limit"]
+    return results_of({name: dict.fromkeys(operations, rate) for name, rate in rates.items()})
+
+
+def test_updates_are_judged_by_torch_and_steps_by_fbgemm():
+    results = row_update_results(Hotrow=3.0, torch=1.0, FBGEMM=3.0)
+    assert set(verdicts(row_update.update_measures(results))) == {"met"}
+    steps = row_update.step_measures(results)
+    assert verdicts(steps) == ["MISSED", "-"] * 4 and steps[0].peer.value == 3.0
+    slower = row_update_results(Hotrow=2.9, torch=1.0)
+    assert set(verdicts(row_update.update_measures(slower))) == {"MISSED"}
+
+
+def test_without_fbgemm_its_quoted_ratio_to_torch_stands_in_and_says_so():
+    steps = row_update.step_measures(row_update_results(Hotrow=3.0, torch=0.88))
+    assert steps[0].peer.value == pytest.approx(1.95)
+    assert "not of this run" in steps[0].peer.name and steps[0].verdict == "met"
+
+
+def test_pooling_shows_the_worse_of_both_kinds_of_keys():
+    operations = pooling.operations(1)
+    own = dict.fromkeys(operations, 1.0) | {"forward:max:uniform:1": 0.5}
+    results = results_of({"Hotrow": own, "torch": dict.fromkeys(operations, 1.0)})
+    found = pooling.measures_of(results, 1)
+    assert verdicts(found) == ["met", "met", "MISSED", "met", "met", "met"]
+    assert "uniform" in found[2].what and found[2].ratio("peer") == 0.5
+
+
+def test_the_quick_start_is_read_from_what_it_prints():
+    printed = "results:\n  samples/s                 64,557          83,377\n  torch threads 1 1\n"
+    (found,) = quick_start.measures_of(printed)
+    assert (found.ours, found.peer.value, found.verdict) == (64557, 83377, "MISSED")
+    with pytest.raises(ValueError, match="no samples/s"):
+        quick_start.measures_of("results:\n")

@@ -21,6 +21,7 @@ namespace {
 struct BagsRequest {
   PoolingMode mode = PoolingMode::kSum;
   std::optional<Key> padding;
+  int threads = 1;
   PullOptions pull;
 };
 
@@ -35,6 +36,7 @@ std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& reque
                   .offsets = SpanOf(offsets),
                   .weights = {},
                   .padding = request.padding,
+                  .threads = request.threads,
                   .pull = request.pull};
   if (weights) input.weights = SpanOf(*weights);
   if (weights && input.weights.size() != input.keys.size()) {
@@ -94,11 +96,14 @@ void BindBags(nb::module_& module) {
   nb::class_<BagsRequest>(module, "BagsRequest")
       .def(
           "__init__",
-          [](BagsRequest* self, PoolingMode mode, std::optional<Key> padding, bool read_only) {
-            new (self) BagsRequest{
-                .mode = mode, .padding = padding, .pull = {.read_only = read_only, .timeout = {}}};
+          [](BagsRequest* self, PoolingMode mode, std::optional<Key> padding, bool read_only,
+             int threads) {
+            new (self) BagsRequest{.mode = mode,
+                                   .padding = padding,
+                                   .threads = threads,
+                                   .pull = {.read_only = read_only, .timeout = {}}};
           },
-          nb::arg("mode"), nb::arg("padding").none(), nb::arg("read_only"));
+          nb::arg("mode"), nb::arg("padding").none(), nb::arg("read_only"), nb::arg("threads"));
   nb::class_<PooledBags>(module, "PooledBags")
       .def("backward", &Backward, nb::arg("out_gradient"), nb::arg("scale"))
       .def("backward_weights", &BackwardWeights, nb::arg("out_gradient"));

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "client/python/src/worker_threads.h"
 #include "kernels/base/position.h"
 
 namespace hotrow::python {
@@ -42,14 +43,21 @@ absl::StatusOr<std::unique_ptr<PooledBags>> PooledBags::Forward(const Table& tab
   if (!checked.ok()) return checked;
   auto batch = table.PullBatch(input.keys, input.padding, input.pull);
   if (!batch.ok()) return batch.status();
+  return Of(*std::move(batch), input, out);
+}
 
+std::unique_ptr<PooledBags> PooledBags::Of(std::shared_ptr<PulledBatch> batch,
+                                           const BagsInput& input, std::span<float> out) {
   std::unique_ptr<PooledBags> pooled(new PooledBags);
   pooled->mode_ = input.mode;
-  pooled->batch_ = *std::move(batch);
+  pooled->threads_ = input.threads;
+  pooled->batch_ = std::move(batch);
   pooled->offsets_.assign(input.offsets.begin(), input.offsets.end());
   pooled->weights_.assign(input.weights.begin(), input.weights.end());
   if (input.mode == PoolingMode::kMax) pooled->argmax_.resize(out.size());
-  PoolForward(pooled->View(), pooled->batch_->rows(), out.data(), pooled->argmax_);
+  WithThreads(input.threads, [&](const HostSpace& space) {
+    PoolForward(space, pooled->View(), pooled->batch_->rows(), out.data(), pooled->argmax_);
+  });
   return pooled;
 }
 
@@ -77,7 +85,9 @@ void PooledBags::Backward(std::span<const float> out_gradient, GradientScale sca
                               .argmax = argmax_,
                               .row_scale = factors,
                               .unique_count = static_cast<int64_t>(unique_keys().size())};
-  PoolBackward(View(), gradient, row_gradients.data());
+  WithThreads(threads_, [&](const HostSpace& space) {
+    PoolBackward(space, View(), gradient, row_gradients.data());
+  });
 }
 
 void PooledBags::BackwardWeights(std::span<const float> out_gradient,
@@ -87,7 +97,9 @@ void PooledBags::BackwardWeights(std::span<const float> out_gradient,
                               .argmax = {},
                               .row_scale = {},
                               .unique_count = static_cast<int64_t>(unique_keys().size())};
-  PoolBackwardWeights(View(), gradient, batch_->rows(), weight_gradients.data());
+  WithThreads(threads_, [&](const HostSpace& space) {
+    PoolBackwardWeights(space, View(), gradient, batch_->rows(), weight_gradients.data());
+  });
 }
 
 }  // namespace hotrow::python

@@ -25,6 +25,7 @@ struct BagsInput {
   std::span<const int64_t> offsets;  // (bags + 1), the last one included
   std::span<const float> weights;    // (n) or empty; kSum only
   std::optional<Key> padding;        // neither pulled nor counted
+  int threads = 1;                   // that share the pooling, forward and backward
   PullOptions pull;
 };
 
@@ -40,6 +41,9 @@ class PooledBags {
   static absl::StatusOr<std::unique_ptr<PooledBags>> Forward(const Table& table,
                                                              const BagsInput& input,
                                                              std::span<float> out);
+  // The part of Forward that follows the pull; input.keys is not looked at, input.offsets is valid.
+  static std::unique_ptr<PooledBags> Of(std::shared_ptr<PulledBatch> batch, const BagsInput& input,
+                                        std::span<float> out);
 
   int64_t dim() const { return batch_->rows().dim; }
   int64_t bags() const { return static_cast<int64_t>(offsets_.size()) - 1; }
@@ -60,6 +64,7 @@ class PooledBags {
   std::vector<float> InverseFrequencies() const;
 
   PoolingMode mode_ = PoolingMode::kSum;
+  int threads_ = 1;
   std::shared_ptr<PulledBatch> batch_;  // shared: the client's result type
   std::vector<int64_t> offsets_;
   std::vector<float> weights_;

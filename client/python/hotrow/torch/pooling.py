@@ -79,7 +79,8 @@ class _Pool(torch.autograd.Function):
         read_only: bool,
     ) -> torch.Tensor:
         padding = None if bags.skipped is None else bags.skipped & (2**64 - 1)
-        request = _native.BagsRequest(_MODES[bags.mode], padding, read_only)
+        threads = torch.get_num_threads()  # what the rest of the model is given
+        request = _native.BagsRequest(_MODES[bags.mode], padding, read_only, threads)
         sample_weights = None if weights is None else weights.detach().contiguous().numpy()
         bag_count = max(0, bags.offsets.size - 1)
         out = torch.empty((bag_count, module.embedding_dim), dtype=torch.float32, device="cpu")
