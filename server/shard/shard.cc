@@ -249,9 +249,9 @@ void Shard::Push(wire::PushRequest request, Deadline deadline,
     for (auto& result : response.results) result.error = impl.Signed(std::move(result.error));
     to(std::move(reply));
   };
-  wire::PushResponse fenced;
-  if (AnswerIfAllAreFenced(impl.state, request, &fenced)) {
-    impl.state.counters.sub_pushes_retried.Add(fenced.results.size());
+  PushReply fenced;
+  if (AnswerIfAllAreFenced(impl.state, request, &fenced.message)) {
+    impl.state.counters.sub_pushes_retried.Add(fenced.message.results.size());
     return answer(std::move(fenced), done);
   }
   const auto admission = impl.gate->Reserve(bytes);
