@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/backoff.h"
 #include "client/src/client_error.h"
 #include "proto/wire/status_codec.h"
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/backoff.h"
 #include "client/src/client_error.h"
 #include "client/src/request_queue.h"
 #include "proto/wire/hashes.h"

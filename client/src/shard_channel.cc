@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/src/backoff.h"
 #include "client/src/client_error.h"
 #include "client/src/interruptible.h"
 #include "client/src/unary_call.h"

@@ -1,4 +1,4 @@
-// Monotonic time of the client: deadlines and retry delays.
+// Monotonic time of the client.
 //
 // Thread safety: pure functions.
 
@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 namespace hotrow::client {
 
@@ -26,24 +25,6 @@ inline TimePoint DeadlineIn(milliseconds timeout) {
 
 inline milliseconds TimeLeft(TimePoint deadline) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(deadline - Now()));
-}
-
-// Delay before attempt number `attempt` (1 is the first retry): 5 ms doubling to 640 ms, each
-// shortened at random by up to a half so that clients do not come back together.
-inline milliseconds Backoff(int attempt) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  const int64_t full = int64_t{5} << std::clamp(attempt - 1, 0, 7);
-  return milliseconds(std::uniform_int_distribution<int64_t>((full + 1) / 2, full)(random));
-}
-
-// As Backoff, but not before a shard's advice, which it gives to all clients alike: each comes
-// later by up to half of it.
-inline milliseconds Backoff(int attempt, uint32_t advice_ms) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  const int64_t advice = advice_ms;
-  const milliseconds advised(
-      std::uniform_int_distribution<int64_t>(advice, advice + advice / 2)(random));
-  return std::max(advised, Backoff(attempt));
 }
 
 }  // namespace hotrow::client

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "client/src/backoff.h"
 #include "client/src/retry_budget.h"
 #include "tests/client/queue_on_a_stream.h"
 

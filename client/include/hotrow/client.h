@@ -50,9 +50,9 @@ struct ConnectOptions {
   // A connection is asked for a sign of life after this long without one, and made anew when none
   // comes within the same time; >= 1 s.
   std::chrono::milliseconds keepalive{10000};
-  // How long a shard may be away before the calls that wait for it end as Unavailable, those that
-  // come later at once; > 0. A call's timeout ends it earlier. Pushes that were numbered stay
-  // pending, and the client goes on trying to connect.
+  // How long a shard may be without a connection before the pulls and the waits for pushes that
+  // need it end as Unavailable, those that come later at once; > 0. A call's timeout ends it
+  // earlier. Pushes that were numbered stay pending, and the client goes on trying to connect.
   std::chrono::milliseconds recovery_timeout{120000};
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
