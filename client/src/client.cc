@@ -89,9 +89,7 @@ Future<PushCounts> Client::PushTablesAsync(std::span<const TablePush> pushes) {
       return Failed<PushCounts>(ForeignTable());
     parts.push_back({push.table->state_, push.keys, push.gradients, push.options});
   }
-  auto state = std::make_shared<Future<PushCounts>::State>();
-  core_->StartPush(parts, wire::Operation::kPush, state);
-  return Future<PushCounts>(std::move(state));
+  return core_->StartPush(parts, wire::Operation::kPush);
 }
 
 absl::StatusOr<PushCounts> Client::PushTables(std::span<const TablePush> pushes) {

@@ -174,7 +174,7 @@ absl::Status ClientCore::CheckPush(std::span<const PushPart> parts,
 
 absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<const PushPart> parts,
                                                                    wire::Operation operation,
-                                                                   PushState& state) {
+                                                                   const PushState& state) {
   absl::Status status = CheckPush(parts, operation);
   if (!status.ok()) return status;
   std::vector<PushOperation::TablePart> tables;
@@ -214,12 +214,13 @@ absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<con
                 channels_[shard]->pushes().Enqueue(std::move(request));
               }},
       std::move(tables));
-  status = started->Start([this, bytes, state](const absl::StatusOr<PushCounts>& result) mutable {
-    budget_.Release(bytes);
-    const bool held = state.use_count() > 1;  // a dropped future reports nothing
-    const bool awaited = state->Set(result) && held;
-    session_.Finished(awaited ? absl::OkStatus() : result.status());
-  });
+  status = started->Start(
+      [this, bytes, state = PushState(state)](const absl::StatusOr<PushCounts>& result) mutable {
+        budget_.Release(bytes);
+        state->Set(result);
+        state.reset();  // first: whoever waits for all pushes then finds what nobody claims
+        session_.Finished();
+      });
   if (!status.ok()) {
     budget_.Release(bytes);
     return status;
@@ -228,10 +229,12 @@ absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<con
   return started;
 }
 
-void ClientCore::StartPush(std::span<const PushPart> parts, wire::Operation operation,
-                           PushState state) {
+Future<PushCounts> ClientCore::StartPush(std::span<const PushPart> parts,
+                                         wire::Operation operation) {
+  const auto state = std::make_shared<Future<PushCounts>::State>(unclaimed_);
   const auto started = TryPush(parts, operation, state);
   if (!started.ok()) state->Set(started.status());
+  return Future<PushCounts>(state);
 }
 
 absl::Status ClientCore::WaitThroughOutages(const Wait& wait, TimePoint deadline) const {
@@ -270,7 +273,7 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
   std::optional<std::chrono::milliseconds> timeout;
   for (const PushPart& part : parts) timeout = std::max(timeout, part.options.timeout);
   const TimePoint deadline = DeadlineOf(timeout);
-  auto state = std::make_shared<Future<PushCounts>::State>();
+  const auto state = std::make_shared<Future<PushCounts>::State>(unclaimed_);
   const auto started = TryPush(parts, operation, state);
   if (!started.ok()) return started.status();
   std::optional<absl::StatusOr<PushCounts>> result;
@@ -278,7 +281,6 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
       .wait = [&](TimePoint until) { return (result = state->Take(until)).has_value(); },
       .shards = [&] { return (*started)->open_shards(); }};
   const absl::Status outage = WaitThroughOutages(wait, deadline);
-  if (!result.has_value()) result = state->TakeOrAbandon(Now());
   if (!result.has_value()) return StillPending(outage);
   return *std::move(result);
 }
@@ -300,8 +302,9 @@ absl::Status ClientCore::FlushUntil(TimePoint deadline) {
                         return shards;
                       }};
   wire::ErrorInfo outage = wire::FromStatus(WaitThroughOutages(wait, deadline));
-  const absl::Status flushed = session_.Flush();
-  if (flushed.ok() || outage.ok()) return flushed;
+  const absl::Status flushed = session_.CheckNonePending();
+  if (flushed.ok()) return unclaimed_->Take();
+  if (outage.ok()) return flushed;
   outage.message = absl::StrCat(std::string(flushed.message()), "; ", outage.message);
   return wire::ToStatus(outage);
 }

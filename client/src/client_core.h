@@ -69,8 +69,9 @@ class ClientCore {
 
   // `done` runs exactly once, on any thread, also for errors.
   void StartPull(std::span<const PullPart> parts, const PullOptions& options, PullDone done);
-  // Fills `state` once all is acknowledged, or with the error that kept it from being numbered.
-  void StartPush(std::span<const PushPart> parts, wire::Operation operation, PushState state);
+  // The future is filled once all is acknowledged, or has the error that kept the push from being
+  // numbered.
+  Future<PushCounts> StartPush(std::span<const PushPart> parts, wire::Operation operation);
   // Starts a push and waits: DeadlineExceeded leaves it pending.
   absl::StatusOr<PushCounts> PushAndWait(std::span<const PushPart> parts,
                                          wire::Operation operation);
@@ -84,7 +85,7 @@ class ClientCore {
   absl::Status WaitForShards(client::TimePoint deadline);
   absl::StatusOr<std::shared_ptr<client::PushOperation>> TryPush(std::span<const PushPart> parts,
                                                                  wire::Operation operation,
-                                                                 PushState& state);
+                                                                 const PushState& state);
   absl::Status CheckPush(std::span<const PushPart> parts, wire::Operation operation) const;
   absl::Status StillPending(const absl::Status& outage) const;
   // What ClientCore waits for in slices: `wait` returns true once it is over, or false at `until`;
@@ -106,6 +107,8 @@ class ClientCore {
   const std::shared_ptr<client::WorkspacePool> workspaces_;
   client::ByteBudget budget_;
   client::Session session_;
+  const std::shared_ptr<client::UnclaimedErrors> unclaimed_ =
+      std::make_shared<client::UnclaimedErrors>();
   client::Alarm alarm_;
   std::vector<std::unique_ptr<client::ShardChannel>> channels_;  // (shards)
 

@@ -1,14 +1,17 @@
 // The place where the result of an asynchronous call is left for its Future.
 //
-// Thread safety: Set once from any thread; Wait by one thread at a time.
+// Thread safety: Set once from any thread; Take by one thread at a time. Errors: one that is never
+// taken goes to `unclaimed` when the last owner lets go, on whatever thread that is.
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "client/src/interruptible.h"
 #include "client/src/time_point.h"
+#include "client/src/unclaimed_errors.h"
 #include "hotrow/client.h"
 #include "kernels/base/mutex.h"
 
@@ -17,12 +20,21 @@ namespace hotrow {
 template <typename T>
 struct Future<T>::State {
  public:
-  // False when the waiter has given up: then the result is the caller's to report.
-  bool Set(absl::StatusOr<T> result) {
+  // `unclaimed` may be null: such an error is forgotten.
+  explicit State(std::shared_ptr<client::UnclaimedErrors> unclaimed = nullptr)
+      : unclaimed_(std::move(unclaimed)) {}
+  ~State() {
+    if (unclaimed_ != nullptr && !taken_ && result_.has_value() && !result_->ok()) {
+      unclaimed_->Add(result_->status());
+    }
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void Set(absl::StatusOr<T> result) {
     MutexLock lock(mutex_);
     result_.emplace(std::move(result));
     ready_.NotifyAll();
-    return !abandoned_;
   }
 
   // The result, or nothing when the deadline passed or the wait was interrupted.
@@ -31,17 +43,9 @@ struct Future<T>::State {
     while (!result_.has_value()) {
       if (!client::WaitUntil(ready_, mutex_, deadline) && !result_.has_value()) return std::nullopt;
     }
+    taken_ = true;
     return std::exchange(result_, std::optional<absl::StatusOr<T>>(absl::FailedPreconditionError(
                                       "the result of this future has been taken")));
-  }
-
-  // Take by a waiter that does not come back.
-  std::optional<absl::StatusOr<T>> TakeOrAbandon(client::TimePoint deadline) {
-    std::optional<absl::StatusOr<T>> result = Take(deadline);
-    if (result.has_value()) return result;
-    MutexLock lock(mutex_);
-    abandoned_ = !result_.has_value();
-    return std::exchange(result_, std::nullopt);
   }
 
   bool ready() const {
@@ -50,9 +54,10 @@ struct Future<T>::State {
   }
 
  private:
+  const std::shared_ptr<client::UnclaimedErrors> unclaimed_;
   mutable Mutex mutex_;
   CondVar ready_;
-  bool abandoned_ HOTROW_GUARDED_BY(mutex_) = false;
+  bool taken_ HOTROW_GUARDED_BY(mutex_) = false;
   std::optional<absl::StatusOr<T>> result_ HOTROW_GUARDED_BY(mutex_);
 };
 

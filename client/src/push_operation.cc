@@ -11,6 +11,29 @@
 
 namespace hotrow::client {
 
+namespace {
+
+// Of several sub-pushes that stay open the heaviest reason decides: what lasts, then damage (which
+// has a bound), then want of room, which is the cause of what follows it.
+int Weight(wire::ErrorKind kind) {
+  switch (kind) {
+    case wire::ErrorKind::kOutOfOrder:
+      return 0;
+    case wire::ErrorKind::kUnavailable:
+    case wire::ErrorKind::kDeadlineExceeded:
+      return 1;
+    case wire::ErrorKind::kOverloaded:
+      return 2;
+    case wire::ErrorKind::kNone:
+    case wire::ErrorKind::kDataLoss:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
+}  // namespace
+
 class PushOperation::Message final : public ShardRequest {
  public:
   Message(std::shared_ptr<PushOperation> operation, uint32_t shard)
@@ -56,8 +79,8 @@ class PushOperation::Message final : public ShardRequest {
     wire::ErrorInfo reason;
     for (size_t i = 0; i < sub_pushes_.size(); ++i) {
       if (response.results[i].outcome == wire::Outcome::kRetry) {
-        // Want of room is the cause of what follows it.
-        if (reason.kind != wire::ErrorKind::kOverloaded) reason = response.results[i].error;
+        const wire::ErrorInfo& error = response.results[i].error;
+        if (open.empty() || Weight(error.kind) > Weight(reason.kind)) reason = error;
         open.push_back(std::move(sub_pushes_[i]));
       } else {
         operation_->TakeResult(shard_, response.results[i]);

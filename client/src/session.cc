@@ -60,9 +60,8 @@ absl::Status Session::Number(const std::vector<wire::SubPush*>& sub_pushes,
   return absl::OkStatus();
 }
 
-void Session::Finished(const absl::Status& unreported) {
+void Session::Finished() {
   MutexLock lock(mutex_);
-  unreported_.Update(unreported);
   if (--pending_ == 0) idle_.NotifyAll();
 }
 
@@ -74,7 +73,7 @@ bool Session::WaitUntilNonePending(TimePoint deadline) {
   return true;
 }
 
-absl::Status Session::Flush() {
+absl::Status Session::CheckNonePending() const {
   MutexLock lock(mutex_);
   if (pending_ > 0) {
     return wire::ToStatus(
@@ -82,7 +81,7 @@ absl::Status Session::Flush() {
          .message = absl::StrCat(pending_, " pushes are still pending"),
          .hint = "They are neither lost nor sent twice: flush again to wait for them."});
   }
-  return std::exchange(unreported_, absl::OkStatus());
+  return absl::OkStatus();
 }
 
 int64_t Session::pending() const {

@@ -45,13 +45,13 @@ class Session {
   // that numbers go out in order. Counts one push as pending. SessionLost when there is no session.
   absl::Status Number(const std::vector<wire::SubPush*>& sub_pushes,
                       const std::function<void()>& enqueue);
-  // A push is over. `unreported`: an error that nobody waits for any more; the next Flush gives it.
-  void Finished(const absl::Status& unreported);
+  // A push is over.
+  void Finished();
 
   // False when some are still pending at the deadline, or the wait was interrupted.
   bool WaitUntilNonePending(TimePoint deadline);
-  // DeadlineExceeded while some are pending; else what nobody was told, once.
-  absl::Status Flush();
+  // DeadlineExceeded while some are pending.
+  absl::Status CheckNonePending() const;
   int64_t pending() const;
 
   // The first cause is kept.
@@ -68,7 +68,6 @@ class Session {
   std::vector<uint64_t> next_sequence_ HOTROW_GUARDED_BY(mutex_);  // (partitions)
   std::vector<uint64_t> owner_epoch_ HOTROW_GUARDED_BY(mutex_);    // (partitions) 0: unknown
   int64_t pending_ HOTROW_GUARDED_BY(mutex_) = 0;
-  absl::Status unreported_ HOTROW_GUARDED_BY(mutex_);
   absl::Status lost_ HOTROW_GUARDED_BY(mutex_);
 };
 

@@ -70,9 +70,7 @@ absl::StatusOr<PushCounts> Table::Push(std::span<const Key> keys, std::span<cons
 Future<PushCounts> Table::PushAsync(std::span<const Key> keys, std::span<const float> gradients,
                                     const PushOptions& options) const {
   const ClientCore::PushPart part{state_, keys, gradients, options};
-  auto state = std::make_shared<Future<PushCounts>::State>();
-  core_->StartPush({&part, 1}, wire::Operation::kPush, state);
-  return Future<PushCounts>(std::move(state));
+  return core_->StartPush({&part, 1}, wire::Operation::kPush);
 }
 
 absl::StatusOr<PushCounts> Table::Upsert(std::span<const Key> keys,

@@ -128,6 +128,35 @@ TEST(PushOperation, ARefusalThatNeverEndsEndsTheSession) {
   }
 }
 
+// 300 tables make two sub-pushes of the one partition: the second is out of order behind the first,
+// which is no reason to send the first for ever.
+TEST(PushOperation, TheGravestReasonOfSeveralDecides) {
+  for (const wire::ErrorKind kind : {wire::ErrorKind::kDataLoss, wire::ErrorKind::kStaleMap}) {
+    client::Session session({}, 1);
+    Push push(session, {.tables = 300, .keys = {42}});
+    ASSERT_EQ(push.messages.size(), 1U);
+    wire::SubPushResult first = Retry(kind, "the reason");
+    first.sequence = 1;
+    wire::SubPushResult second = Retry(wire::ErrorKind::kOutOfOrder, "1 is missing");
+    second.sequence = 2;
+    int sent = 1;
+    while (push.AnswerAll(0, {first, second}).has_value() && sent <= 100) ++sent;
+    EXPECT_EQ(sent, kind == wire::ErrorKind::kDataLoss ? client::kMaxDamagedPushes : 1);
+    EXPECT_EQ(KindOf(session.lost()), ErrorKind::kSessionLost);
+    EXPECT_NE(push.result.status().message().find("the reason"), std::string::npos);
+  }
+}
+
+// Ownership moves only to another set of servers, whose shard map no session of the former one has:
+// what is fenced once is fenced for ever.
+TEST(PushOperation, AFenceEndsTheSession) {
+  client::Session session({}, 1);
+  Push push(session);
+  EXPECT_FALSE(push.Answer(Retry(wire::ErrorKind::kStaleMap, "another map")).has_value());
+  EXPECT_EQ(KindOf(push.result), ErrorKind::kSessionLost);
+  EXPECT_NE(push.result.status().message().find("another map"), std::string::npos);
+}
+
 TEST(PushOperation, WaitingForAShardIsNotBounded) {
   client::Session session({}, 1);
   Push push(session);
