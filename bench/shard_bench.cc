@@ -305,7 +305,7 @@ class Bench {
     const auto send = [&](wire::PushRequest request) {
       std::promise<bool> answered;
       shard->Push(std::move(request), Deadline::max(),
-                  [&](wire::PushResponse response) { answered.set_value(response.error.ok()); });
+                  [&](PushReply reply) { answered.set_value(reply.message.error.ok()); });
       if (!answered.get_future().get()) std::abort();
     };
     Fill(table_id, send);

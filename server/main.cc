@@ -59,7 +59,7 @@ sigset_t StopSignals() {
 struct Server {
   ServerConfig config;
   std::optional<DataDirectory> data_directory;
-  RpcMetrics metrics;
+  RpcMetrics metrics{config.slow_call};
   std::unique_ptr<Shard> shard;
   std::unique_ptr<RpcServer> rpc;
   std::unique_ptr<HttpServer> http;
@@ -76,8 +76,8 @@ absl::Status OpenDataDirectory(Server& server) {
                                             .partitions = config.partitions});
   if (!directory.ok()) return directory.status();
   server.data_directory = *std::move(directory);
-  spdlog::warn("tables are held in memory only: {} keeps who this shard is, and no rows",
-               config.data_dir);
+  SPDLOG_WARN("tables are held in memory only: {} keeps who this shard is, and no rows",
+              config.data_dir);
   return absl::OkStatus();
 }
 
@@ -86,6 +86,7 @@ absl::Status Listen(Server& server) {
   absl::StatusOr<std::unique_ptr<RpcServer>> rpc =
       RpcServer::Listen({.listen = config.listen,
                          .unix_path = config.unix_path,
+                         .admin_listen = config.admin_listen,
                          .cluster_id = config.data_dir.empty() ? "" : config.cluster_id,
                          .event_loops = config.event_loops,
                          .memory_bytes = config.rpc_memory_bytes,
@@ -152,6 +153,7 @@ absl::Status WriteReadyFile(const Server& server) {
                                 {"pid", getpid()},
                                 {"listen", server.rpc->listen_address()},
                                 {"unix", server.config.unix_path},
+                                {"admin", server.rpc->admin_address()},
                                 {"metrics", server.http == nullptr ? "" : server.http->address()},
                                 {"version", HOTROW_VERSION}};
   return WriteFileAtomically(server.config.ready_file, ready.dump() + "\n");
@@ -168,10 +170,13 @@ absl::Status Start(Server& server) {
   if (absl::Status status = StartPages(server); !status.ok()) return status;
   server.rpc->Serve(server.shard.get());
   if (absl::Status status = WriteReadyFile(server); !status.ok()) return status;
-  spdlog::info("hotrow-server {} serves shard {} on {}{}{}", HOTROW_VERSION, server.config.shard,
-               server.rpc->listen_address(),
-               server.config.unix_path.empty() ? "" : " and unix:" + server.config.unix_path,
-               server.http == nullptr ? "" : ", metrics on " + server.http->address());
+  const auto also = [](const char* what, const std::string& address) {
+    return address.empty() ? "" : what + address;
+  };
+  SPDLOG_INFO("hotrow-server {} serves shard {} on {}{}{}{}", HOTROW_VERSION, server.config.shard,
+              server.rpc->listen_address(), also(" and unix:", server.config.unix_path),
+              also(", admin on ", server.rpc->admin_address()),
+              also(", metrics on ", server.http == nullptr ? "" : server.http->address()));
   return absl::OkStatus();
 }
 
@@ -180,9 +185,10 @@ void Stop(Server& server) {
   server.rpc->StopServing();
   const auto now = std::chrono::steady_clock::now;
   const bool drained = server.shard->Drain(now() + server.config.drain_timeout);
-  if (!drained) spdlog::warn("requests were still unanswered after the drain timeout");
+  if (!drained) SPDLOG_WARN("requests were still unanswered after the drain timeout");
   server.rpc->Shutdown(now() + kGoodbye);
-  spdlog::info("stopped");
+  SPDLOG_INFO("stopped");
+  ReportAllLeftOutLines();
 }
 
 int WaitForSignal(const sigset_t& signals, RpcServer& rpc) {
@@ -191,6 +197,7 @@ int WaitForSignal(const sigset_t& signals, RpcServer& rpc) {
     const int signal_number = sigtimedwait(&signals, nullptr, &kOneSecond);
     if (signal_number > 0) return signal_number;
     rpc.ReportAlive();
+    ReportLeftOutLines();
   }
 }
 
@@ -216,7 +223,7 @@ int Run(int argc, char** argv, char** environment) {
     return Fail(kBadConfiguration, status);
   }
   if (absl::Status status = Start(server); !status.ok()) return Fail(kFailure, status);
-  spdlog::info("signal {}: draining", WaitForSignal(signals, *server.rpc));
+  SPDLOG_INFO("signal {}: draining", WaitForSignal(signals, *server.rpc));
   Stop(server);
   return kSuccess;
 }

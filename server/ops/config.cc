@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "server/ops/address.h"
 #include "server/ops/memory_limit.h"
@@ -65,6 +66,25 @@ absl::Status CheckExposure(const char* key, const std::string& text, const Serve
       std::string(key) + ": " + text +
       " can be reached from other machines and this version asks nobody for credentials; listen on "
       "127.0.0.1 or say --insecure");
+}
+
+// The listeners that may be missing.
+absl::Status CheckOtherListeners(const ServerConfig& config) {
+  const std::pair<const char*, const std::string&> listeners[] = {
+      {"metrics", config.metrics}, {"admin_listen", config.admin_listen}};
+  std::vector<std::pair<const char*, std::string>> taken = {{"listen", config.listen}};
+  for (const auto& [key, address] : listeners) {
+    if (address.empty()) continue;
+    if (absl::Status status = CheckExposure(key, address, config); !status.ok()) return status;
+    const bool any_port = ParseAddress(address)->port == 0;
+    for (const auto& [other, used] : taken) {
+      if (address != used || any_port) continue;
+      return absl::InvalidArgumentError(std::string(key) + ": " + address + " is the address of " +
+                                        other + " already");
+    }
+    taken.emplace_back(key, address);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckShards(const ServerConfig& config) {
@@ -157,11 +177,7 @@ absl::Status FinishConfig(ServerConfig& config) {
   if (absl::Status status = CheckExposure("listen", config.listen, config); !status.ok()) {
     return status;
   }
-  if (!config.metrics.empty()) {
-    if (absl::Status status = CheckExposure("metrics", config.metrics, config); !status.ok()) {
-      return status;
-    }
-  }
+  if (absl::Status status = CheckOtherListeners(config); !status.ok()) return status;
   if (absl::Status status = CheckShards(config); !status.ok()) return status;
   return CheckSizes(config);
 }

@@ -25,15 +25,17 @@ struct ServerConfig {
   uint32_t shard = 0;
   std::vector<std::string> shards;  // address of each shard; empty: this server alone
   std::string listen = "127.0.0.1:7070";
-  std::string unix_path;  // empty: no Unix socket
-  std::string metrics;    // empty: no metrics server
-  std::string data_dir;   // empty: none
+  std::string unix_path;     // empty: no Unix socket
+  std::string admin_listen;  // empty: admin calls are served on `listen`
+  std::string metrics;       // empty: no metrics server
+  std::string data_dir;      // empty: none
   std::string cluster_id = "hotrow";
   uint32_t partitions = 64;
   int64_t hot_budget_bytes = 0;  // 0: half of the memory that the process may use
   std::string hot_space = "auto";
   std::string log_level = "info";
-  std::string log_format = "auto";  // auto: text on a terminal, else json
+  std::string log_format = "auto";           // auto: text on a terminal, else json
+  std::chrono::milliseconds slow_call{250};  // 0: nothing is slow
   std::string ready_file;
   bool insecure = false;
   int strands = 0;                              // 0: half of the processors, 1 .. 16

@@ -162,6 +162,10 @@ void AddServingFields(std::vector<ConfigField>& fields) {
       TextField("listen", "HOST:PORT of the gRPC services; port 0: a free one", &C::listen));
   fields.push_back(
       TextField("unix", "path of a Unix socket for clients on this host", &C::unix_path));
+  fields.push_back(TextField("admin_listen",
+                             "HOST:PORT that alone serves what drops tables, drains, restores or "
+                             "names clients; empty: listen does",
+                             &C::admin_listen));
   fields.push_back(TextField("metrics", "HOST:PORT of the metrics and health pages", &C::metrics));
   fields.push_back(
       TextField("data_dir", "directory that this shard locks and marks as its own", &C::data_dir));
@@ -188,6 +192,10 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
                                {"debug", "info", "warn", "error"}));
   fields.push_back(
       ChoiceField("log_format", "auto, text or json", &C::log_format, {"auto", "text", "json"}));
+  fields.push_back(DurationField("log.slow_call",
+                                 "pulls, pushes and steps of scans that take so long are logged "
+                                 "with the time of each stage; 0: none",
+                                 &C::slow_call));
   fields.push_back(
       TextField("ready_file", "gets the chosen addresses as JSON once serving", &C::ready_file));
   fields.push_back(InsecureField());

@@ -1,12 +1,18 @@
-// Short hands to build metric families; internal to server/ops.
+// Short hands to build metric families, and the parts of the metrics page; internal to server/ops.
 
 #pragma once
 
 #include <prometheus/metric_family.h>
 
+#include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "hotrow/v1/admin_service.pb.h"
+#include "server/ops/rpc_metrics.h"
 
 namespace hotrow {
 
@@ -35,6 +41,31 @@ inline void AddGauge(prometheus::MetricFamily& family, Labels labels, double val
   family.metric.push_back(std::move(metric));
 }
 
+// A histogram of whole numbers. (n) bounds, (n + 1) counts; a value of 1 is `unit` of the metric.
+struct HistogramValues {
+  std::span<const uint64_t> bounds;
+  std::span<const uint64_t> counts;
+  uint64_t sum = 0;
+  double unit = 1;
+};
+
+inline void AddHistogram(prometheus::MetricFamily& family, Labels labels,
+                         const HistogramValues& values) {
+  prometheus::ClientMetric metric;
+  metric.label = std::move(labels);
+  uint64_t cumulative = 0;
+  for (size_t i = 0; i < values.counts.size(); ++i) {
+    cumulative += values.counts[i];
+    const bool last = i == values.bounds.size();
+    metric.histogram.bucket.push_back(
+        {cumulative, last ? std::numeric_limits<double>::infinity()
+                          : static_cast<double>(values.bounds[i]) * values.unit});
+  }
+  metric.histogram.sample_count = cumulative;
+  metric.histogram.sample_sum = static_cast<double>(values.sum) * values.unit;
+  family.metric.push_back(std::move(metric));
+}
+
 inline prometheus::MetricFamily SingleGauge(std::string name, std::string help, double value) {
   auto family = Family(std::move(name), std::move(help), prometheus::MetricType::Gauge);
   AddGauge(family, {}, value);
@@ -46,5 +77,11 @@ inline prometheus::MetricFamily SingleCounter(std::string name, std::string help
   AddCounter(family, {}, value);
   return family;
 }
+
+// What the rpc layer counts.
+void AppendRpcMetrics(const RpcMetrics& rpc, std::vector<prometheus::MetricFamily>& families);
+// What the tables of a shard count.
+void AppendTableMetrics(const v1::GetStatsResponse& stats,
+                        std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace hotrow

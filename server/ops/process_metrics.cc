@@ -1,8 +1,10 @@
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "server/ops/metric_family.h"
@@ -30,6 +32,28 @@ ProcessStatus ReadStatus() {
     if (const double threads = value("Threads:"); threads >= 0) status.threads = threads;
   }
   return status;
+}
+
+// Since 1970, from the ticks since the machine started.
+double StartSeconds() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  // The name of the program, in brackets, may hold anything.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  constexpr int kFieldsBefore = 19;
+  std::string field;
+  for (int i = 0; i < kFieldsBefore; ++i) fields >> field;
+  double ticks = 0;
+  fields >> ticks;
+  timespec now{};
+  timespec since_boot{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  const auto seconds = [](const timespec& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  return seconds(now) - seconds(since_boot) + ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 double CpuSeconds() {
@@ -65,6 +89,8 @@ void AppendProcessMetrics(std::vector<prometheus::MetricFamily>& families) {
       SingleGauge("process_resident_memory_bytes", "Memory held in RAM.", status.resident_bytes));
   families.push_back(
       SingleGauge("process_virtual_memory_bytes", "Address space in use.", status.virtual_bytes));
+  families.push_back(SingleGauge("process_start_time_seconds", "Start of the process since 1970.",
+                                 StartSeconds()));
   families.push_back(SingleGauge("process_threads", "Threads.", status.threads));
   families.push_back(SingleCounter("process_cpu_seconds_total",
                                    "Processor time in user and system mode.", CpuSeconds()));

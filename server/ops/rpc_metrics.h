@@ -1,5 +1,8 @@
 // RpcMetrics: what the rpc layer counts while it works; read when a scrape asks.
 //
+// Each thread counts in a cell that it shares with few others, without locks; a reader adds the
+// cells up. A request may begin in one cell and end in another.
+//
 // Thread safety: every method, from any thread; relaxed atomics, so one scrape may see a request in
 // one counter and not yet in another. Units: durations in nanoseconds, sizes in bytes.
 
@@ -9,45 +12,19 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+
+#include "kernels/base/histogram.h"
+#include "server/ops/slow_log.h"
 
 namespace hotrow {
-
-enum class Method : uint8_t {
-  kPull,
-  kPush,
-  kScan,
-  kOpenSession,
-  kCloseSession,
-  kCreateTable,
-  kDescribeTable,
-  kListTables,
-  kDropTable,
-  kGetStats,
-  kGetShardMap,
-  kDrain,
-  kCreateCheckpoint,
-  kRestore,
-  kReshard,
-};
-inline constexpr size_t kMethodCount = 15;
-const char* NameOf(Method method);
 
 // The gRPC codes 0 .. 16.
 inline constexpr size_t kCodeCount = 17;
 const char* NameOfCode(size_t code);
 
-// Upper bounds of the duration buckets in seconds: 50 us to 5 s.
-inline constexpr std::array<double, 16> kDurationBuckets = {
-    5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1, 2, 5};
-
-struct MethodCounters {
-  std::array<std::atomic<uint64_t>, kCodeCount> requests{};
-  std::array<std::atomic<uint64_t>, kDurationBuckets.size() + 1> durations{};
-  std::atomic<uint64_t> duration_sum_ns{0};
-  std::atomic<uint64_t> received_bytes{0};
-  std::atomic<uint64_t> sent_bytes{0};
-  std::atomic<int64_t> in_flight{0};
-};
+// The methods whose requests go through stages and have keys.
+inline constexpr std::array<Method, 2> kStagedMethods = {Method::kPull, Method::kPush};
 
 // What one request was, told when it ends.
 struct RequestOutcome {
@@ -56,29 +33,60 @@ struct RequestOutcome {
   uint64_t sent_bytes = 0;
 };
 
+// What a method has done, over all threads.
+struct MethodTotals {
+  std::array<uint64_t, kCodeCount> requests{};
+  DurationHistogram::Totals durations;
+  uint64_t received_bytes = 0;
+  uint64_t sent_bytes = 0;
+  uint64_t slow = 0;
+  int64_t in_flight = 0;
+};
+
+// Of a staged method, over all threads.
+struct StageTotals {
+  std::array<DurationHistogram::Totals, kStageCount> stages{};
+  KeyCountHistogram::Totals keys;
+};
+
 class RpcMetrics {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
+  // Calls that take `slow_call` or longer are slow; 0: none is.
+  explicit RpcMetrics(std::chrono::milliseconds slow_call = std::chrono::milliseconds(0));
+  ~RpcMetrics();
+
   // A request has arrived: returns its start.
   Time Begin(Method method);
-  // The request that began at `start` has been answered.
-  void End(Method method, Time start, const RequestOutcome& outcome);
+  // The request that began at `start` has been answered. Returns how long it took.
+  std::chrono::nanoseconds End(Method method, Time start, const RequestOutcome& outcome);
   // Bytes sent while a streaming call goes on.
   void AddSent(Method method, uint64_t bytes);
+  // A request of a staged method was understood.
+  void CountKeys(Method method, uint64_t keys);
+  // A request of a staged method has gone through all stages.
+  void CountStages(Method method, const StageTimes& stages);
+  // Logs and keeps a call that slow_log() calls slow.
+  void CountSlow(SlowCall call);
   // A request was refused because too much is waiting.
-  void CountOverload() { overloads_.fetch_add(1, std::memory_order_relaxed); }
+  void CountOverload();
   // A stream was cut because its client did not take its replies.
-  void CountCutStream() { cut_streams_.fetch_add(1, std::memory_order_relaxed); }
+  void CountCutStream();
 
-  const MethodCounters& of(Method method) const { return methods_[static_cast<size_t>(method)]; }
-  uint64_t overloads() const { return overloads_.load(std::memory_order_relaxed); }
-  uint64_t cut_streams() const { return cut_streams_.load(std::memory_order_relaxed); }
+  MethodTotals Totals(Method method) const;
+  StageTotals Stages(Method method) const;  // a staged method
+  uint64_t overloads() const;
+  uint64_t cut_streams() const;
+  const SlowLog& slow_log() const { return slow_log_; }
 
  private:
-  std::array<MethodCounters, kMethodCount> methods_;
-  std::atomic<uint64_t> overloads_{0};
-  std::atomic<uint64_t> cut_streams_{0};
+  struct Cell;
+  Cell& Mine() const;
+
+  static constexpr size_t kCells = 16;
+  const std::unique_ptr<Cell[]> cells_;  // (kCells)
+  SlowLog slow_log_;
 };
 
 }  // namespace hotrow

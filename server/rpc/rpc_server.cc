@@ -28,6 +28,8 @@ namespace {
 constexpr size_t kMaxWaitingAdminCalls = 256;
 constexpr std::chrono::seconds kAliveWithin(10);
 constexpr std::chrono::milliseconds kHangUp(50);
+// Admin calls are a few kilobytes.
+constexpr int64_t kAdminMemoryBytes = int64_t{16} << 20;
 constexpr const char* kLiveService = "live";
 constexpr const char* kReadyServices[] = {"", "ready", "hotrow.v1.ParameterService",
                                           "hotrow.v1.AdminService"};
@@ -52,6 +54,10 @@ std::string WithPort(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
 }
 
+absl::Status CannotListen(const std::string& address) {
+  return wire::MakeError(wire::ErrorKind::kUnavailable, "cannot listen on " + address);
+}
+
 }  // namespace
 
 struct RpcServer::Impl {
@@ -60,11 +66,15 @@ struct RpcServer::Impl {
         streams(std::make_shared<StreamShared>(options.stream_limits)),
         pool(options.blocking_threads, kMaxWaitingAdminCalls) {}
 
+  absl::Status StartServers();
+  absl::Status StartData(EventLoops::Queues& queues);
+  absl::Status StartAdmin(EventLoops::Queues& queues);
+
   void SetHealth(const char* service, bool serving) {
     health.table.Set(service, serving ? Health::kServing : Health::kNotServing);
   }
   void ServeHealth() {
-    for (size_t i = 0; i < loops->size(); ++i) {
+    for (int i = 0; i < options.event_loops; ++i) {
       std::make_shared<HealthCheckCall>(&health, loops->queue(i))->Start();
       std::make_shared<HealthWatchCall>(&health, loops->queue(i))->Start();
     }
@@ -86,11 +96,60 @@ struct RpcServer::Impl {
   PullHandler pull_handler{&environment};
   PushHandler push_handler{&environment};
   std::optional<UnaryMethods> unary_methods;
+  std::optional<UnaryMethods> admin_methods;  // of the admin listener
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::Server> admin_server;
   std::unique_ptr<EventLoops> loops;
   std::atomic<ServingState> state{ServingState::kStarting};
   bool shut_down = false;
 };
+
+absl::Status RpcServer::Impl::StartServers() {
+  EventLoops::Queues queues;
+  absl::Status status = StartData(queues);
+  if (status.ok() && !options.admin_listen.empty()) status = StartAdmin(queues);
+  // Also after a failure: loops end the queues in good order.
+  loops = std::make_unique<EventLoops>(std::move(queues));
+  return status;
+}
+
+absl::Status RpcServer::Impl::StartData(EventLoops::Queues& queues) {
+  grpc::ServerBuilder builder;
+  ApplyServerArguments(options.memory_bytes, builder);
+  int port = 0;
+  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+  int unix_port = 1;
+  if (!options.unix_path.empty()) {
+    unix_port = 0;
+    builder.AddListeningPort("unix:" + options.unix_path, grpc::InsecureServerCredentials(),
+                             &unix_port);
+  }
+  builder.RegisterService(&environment.parameters);
+  builder.RegisterService(&environment.admin);
+  builder.RegisterService(&health.service);
+  for (int i = 0; i < options.event_loops; ++i) queues.push_back(builder.AddCompletionQueue());
+  server = builder.BuildAndStart();
+  if (server == nullptr || port == 0 || unix_port == 0) {
+    return CannotListen(port == 0 ? options.listen : options.unix_path);
+  }
+  listen_address = WithPort(options.listen, port);
+  return absl::OkStatus();
+}
+
+// A server of its own with a queue of its own: gRPC serves every service on every address of a
+// server.
+absl::Status RpcServer::Impl::StartAdmin(EventLoops::Queues& queues) {
+  grpc::ServerBuilder builder;
+  ApplyServerArguments(kAdminMemoryBytes, builder);
+  int port = 0;
+  builder.AddListeningPort(options.admin_listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&environment.admin_only);
+  queues.push_back(builder.AddCompletionQueue());
+  admin_server = builder.BuildAndStart();
+  if (admin_server == nullptr || port == 0) return CannotListen(options.admin_listen);
+  environment.admin_address = WithPort(options.admin_listen, port);
+  return absl::OkStatus();
+}
 
 RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -103,6 +162,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   if (!options.unix_path.empty()) {
     if (absl::Status status = CheckListenUnix(options.unix_path); !status.ok()) return status;
   }
+  if (!options.admin_listen.empty()) {
+    if (absl::Status status = CheckListen(options.admin_listen); !status.ok()) return status;
+  }
   EnablePlugins();
   auto impl = std::make_unique<Impl>(std::move(options));
   impl->environment.metrics = metrics;
@@ -110,34 +172,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
   impl->environment.registry = std::make_shared<CallRegistry>();
   impl->health.registry = impl->environment.registry;
   impl->environment.cluster_id = impl->options.cluster_id;
-
-  grpc::ServerBuilder builder;
-  ApplyServerArguments(impl->options.memory_bytes, builder);
-  int port = 0;
-  builder.AddListeningPort(impl->options.listen, grpc::InsecureServerCredentials(), &port);
-  int unix_port = 1;
-  if (!impl->options.unix_path.empty()) {
-    unix_port = 0;
-    builder.AddListeningPort("unix:" + impl->options.unix_path, grpc::InsecureServerCredentials(),
-                             &unix_port);
-  }
-  builder.RegisterService(&impl->environment.parameters);
-  builder.RegisterService(&impl->environment.admin);
-  builder.RegisterService(&impl->health.service);
-  EventLoops::Queues queues;
-  for (int i = 0; i < impl->options.event_loops; ++i) {
-    queues.push_back(builder.AddCompletionQueue());
-  }
-  impl->server = builder.BuildAndStart();
-  impl->loops = std::make_unique<EventLoops>(std::move(queues));
   std::unique_ptr<RpcServer> result(new RpcServer(std::move(impl)));
   Impl& ready = *result->impl_;
-  if (ready.server == nullptr || port == 0 || unix_port == 0) {
-    return wire::MakeError(
-        wire::ErrorKind::kUnavailable,
-        "cannot listen on " + (port == 0 ? ready.options.listen : ready.options.unix_path));
-  }
-  ready.listen_address = WithPort(ready.options.listen, port);
+  if (absl::Status status = ready.StartServers(); !status.ok()) return status;
   ready.SetReady(false);
   ready.SetHealth(kLiveService, true);
   ready.ServeHealth();
@@ -146,12 +183,14 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions op
 
 const std::string& RpcServer::listen_address() const { return impl_->listen_address; }
 
+const std::string& RpcServer::admin_address() const { return impl_->environment.admin_address; }
+
 void RpcServer::Serve(Shard* shard) {
   CallEnvironment& environment = impl_->environment;
   environment.shard = shard;
   environment.on_drain = [impl = impl_.get()] { impl->Drain(); };
-  impl_->unary_methods.emplace(&environment);
-  for (size_t i = 0; i < impl_->loops->size(); ++i) {
+  impl_->unary_methods.emplace(&environment, UnaryMethods::Listener::kData);
+  for (int i = 0; i < impl_->options.event_loops; ++i) {
     grpc::ServerCompletionQueue* queue = impl_->loops->queue(i);
     const auto start_stream = [&](StreamHandler* handler) {
       std::make_shared<StreamCall>(handler, impl_->streams, environment.registry, queue)->Start();
@@ -160,6 +199,10 @@ void RpcServer::Serve(Shard* shard) {
     start_stream(&impl_->push_handler);
     std::make_shared<ScanCall>(&environment, queue)->Start();
     impl_->unary_methods->Start(queue);
+  }
+  if (impl_->admin_server != nullptr) {
+    impl_->admin_methods.emplace(&environment, UnaryMethods::Listener::kAdminOnly);
+    impl_->admin_methods->Start(impl_->loops->queue(impl_->loops->size() - 1));
   }
   impl_->state.store(ServingState::kServing);
   impl_->SetReady(true);
@@ -181,7 +224,9 @@ void RpcServer::Shutdown(Deadline deadline) {
                                          .hint = "connect again when it is back"}));
   registry.EndAll(stopping, deadline);
   // What is open now is cut: idle clients need not hang up first.
-  impl_->server->Shutdown(std::chrono::system_clock::now() + kHangUp);
+  const auto hang_up = std::chrono::system_clock::now() + kHangUp;
+  impl_->server->Shutdown(hang_up);
+  if (impl_->admin_server != nullptr) impl_->admin_server->Shutdown(hang_up);
   impl_->pool.Stop();
   registry.Close();
   impl_->loops->Stop();

@@ -1,4 +1,5 @@
-// RpcServer: listens, accepts calls of both services and ends them in good order.
+// RpcServer: listens, accepts calls of both services and ends them in good order. With an admin
+// listener, what only operators call is served there and refused beside the data.
 //
 //   Listen (addresses are bound, health NOT_SERVING) -> Serve (a shard answers) -> StopServing
 //   (health NOT_SERVING) -> Shutdown (open calls are answered with UNAVAILABLE)
@@ -25,9 +26,10 @@
 namespace hotrow {
 
 struct RpcServerOptions {
-  std::string listen;      // HOST:PORT, port 0: a free one
-  std::string unix_path;   // empty: none
-  std::string cluster_id;  // told to clients
+  std::string listen;        // HOST:PORT, port 0: a free one
+  std::string unix_path;     // empty: none
+  std::string admin_listen;  // HOST:PORT, empty: admin calls are served with all others
+  std::string cluster_id;    // told to clients
   int event_loops = 1;
   int blocking_threads = 4;                 // for admin calls
   int64_t memory_bytes = int64_t{1} << 30;  // gRPC's quota
@@ -42,6 +44,7 @@ class RpcServer {
 
   // The bound address, with the port that was chosen.
   const std::string& listen_address() const;
+  const std::string& admin_address() const;  // empty without an admin listener
 
   // Accepts calls for `shard` from now on. Call once.
   void Serve(Shard* shard);

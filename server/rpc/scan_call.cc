@@ -40,6 +40,7 @@ void ScanCall::Begin() {
   {
     MutexLock lock(mutex_);
     asking_ = true;
+    step_began_ = started_;
   }
   auto self = std::static_pointer_cast<ScanCall>(shared_from_this());
   environment_->shard->Scan(request.table_id(), request.batch_rows(), request.with_state(),
@@ -51,6 +52,7 @@ void ScanCall::Begin() {
 void ScanCall::TakeCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor) {
   MutexLock lock(mutex_);
   asking_ = false;
+  CountStep("collect", 0, 0);
   if (cursor.ok()) {
     cursor_ = *std::move(cursor);
   } else {
@@ -69,20 +71,37 @@ void ScanCall::AskForBatch() {
   {
     MutexLock lock(mutex_);
     cursor = cursor_.get();
+    step_began_ = std::chrono::steady_clock::now();
   }
   cursor->Next([self](absl::StatusOr<ScanReply> batch) { self->TakeBatch(std::move(batch)); });
+}
+
+void ScanCall::CountStep(const char* step, uint64_t rows, uint64_t bytes) {
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - step_began_;
+  if (!metrics_->slow_log().IsSlow(taken)) return;
+  metrics_->CountSlow({.answered = std::chrono::system_clock::now(),
+                       .method = Method::kScan,
+                       .keys = rows,
+                       .received_bytes = request_.Length(),
+                       .sent_bytes = bytes,
+                       .peer = origin().peer,
+                       .trace_id = origin().trace_id,
+                       .duration = taken,
+                       .stages = {{step, taken}}});
 }
 
 void ScanCall::TakeBatch(absl::StatusOr<ScanReply> batch) {
   MutexLock lock(mutex_);
   asking_ = false;
+  const uint64_t rows = batch.ok() ? batch->message.row_count : 0;
   if (!batch.ok()) {
     SetResult(batch.status());
-  } else if (batch->message.row_count == 0) {
+  } else if (rows == 0) {
     SetResult(absl::OkStatus());
   } else {
     batch_ = wire::Encode(batch->message, std::move(batch->payload));
   }
+  CountStep("read", rows, batch_.has_value() ? batch_->Length() : 0);
   Wake();
 }
 

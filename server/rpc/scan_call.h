@@ -1,5 +1,8 @@
 // ScanCall: one server stream of all rows of a table, one batch in flight.
 //
+// For the slow log a scan is its steps, one after the other: `collect`ing the keys, then `read`ing
+// batches.
+//
 // Thread safety, ownership: ServerCall's. Bounds: the shard's (ScanSet::kMaxScans and its
 // queue); more are refused with kOverloaded. Errors: the status of the call.
 
@@ -34,6 +37,8 @@ class ScanCall final : public ServerCall {
   void TakeBatch(absl::StatusOr<ScanReply> batch);
   void SetResult(const absl::Status& status) HOTROW_REQUIRES(mutex_);
   void Finish(const grpc::Status& status);
+  // A step has ended that began at step_began_: a line of the slow log when it took long.
+  void CountStep(const char* step, uint64_t rows, uint64_t bytes) HOTROW_REQUIRES(mutex_);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
 
@@ -48,6 +53,7 @@ class ScanCall final : public ServerCall {
   std::optional<grpc::ByteBuffer> batch_ HOTROW_GUARDED_BY(mutex_);
   std::optional<grpc::Status> result_ HOTROW_GUARDED_BY(mutex_);
   bool asking_ HOTROW_GUARDED_BY(mutex_) = false;
+  RpcMetrics::Time step_began_ HOTROW_GUARDED_BY(mutex_);
   bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
   bool finishing_ HOTROW_GUARDED_BY(mutex_) = false;
 

@@ -4,7 +4,21 @@
 
 #include <utility>
 
+#include "server/ops/trace_parent.h"
+
 namespace hotrow {
+namespace {
+
+CallOrigin OriginOf(const grpc::ServerContext& context) {
+  CallOrigin origin{.peer = context.peer(), .trace_id = {}};
+  const auto header = context.client_metadata().find("traceparent");
+  if (header != context.client_metadata().end()) {
+    origin.trace_id = TraceIdOf({header->second.data(), header->second.size()});
+  }
+  return origin;
+}
+
+}  // namespace
 
 bool CallRegistry::Add(const std::shared_ptr<ServerCall>& call) {
   std::optional<grpc::Status> ending;
@@ -73,6 +87,7 @@ void ServerCall::OnAccepted(bool ok) {
     return;
   }
   Another()->Start();
+  origin_ = OriginOf(context_);
   Advance();
 }
 

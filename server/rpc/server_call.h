@@ -17,6 +17,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,12 @@
 namespace hotrow {
 
 class ServerCall;
+
+// Who a call comes from, for the log.
+struct CallOrigin {
+  std::string peer;      // as gRPC names it: ipv4:10.0.0.7:41314
+  std::string trace_id;  // of its traceparent, may be empty
+};
 
 class CallRegistry {
  public:
@@ -80,6 +87,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   void Wake() HOTROW_REQUIRES(mutex_);
   // Pump() unless closed.
   void Advance();
+  // Constant from the first Pump() on.
+  const CallOrigin& origin() const { return origin_; }
   // The client is gone, or has been answered: replies are dropped.
   bool gone() const HOTROW_REQUIRES(mutex_) { return broken_ || closed_; }
 
@@ -95,6 +104,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   void OnDone(bool ok);
   void OnWake(bool ok);
 
+  CallOrigin origin_;
   bool closed_ HOTROW_GUARDED_BY(mutex_) = false;
   bool wake_pending_ HOTROW_GUARDED_BY(mutex_) = false;
   grpc::Alarm alarm_;

@@ -32,7 +32,9 @@ struct CallEnvironment {
   ThreadPool* pool = nullptr;
   std::shared_ptr<CallRegistry> registry;
   ParameterPlane parameters;
-  AdminPlane admin;
+  AdminPlane admin;           // beside the parameters
+  AdminPlane admin_only;      // on the admin listener, when there is one
+  std::string admin_address;  // of that listener, empty when there is none
   std::string cluster_id;
   std::function<void()> on_drain;  // tells health checks; called on a pool thread
 };

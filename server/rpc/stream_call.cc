@@ -122,7 +122,8 @@ void StreamCall::OnRead(bool ok) {
 void StreamCall::Work(const grpc::ByteBuffer& message) {
   auto self = std::static_pointer_cast<StreamCall>(shared_from_this());
   const auto bytes = static_cast<int64_t>(message.Length());
-  handler_->Handle(message, [self = std::move(self), bytes](grpc::ByteBuffer reply) {
+  const CallOrigin& from = origin();
+  handler_->Handle(message, from, [self = std::move(self), bytes](grpc::ByteBuffer reply) {
     self->TakeReply(bytes, std::move(reply));
   });
 }
@@ -176,8 +177,8 @@ void StreamCall::OnWatch(bool ok) {
     if (!ok || !writing_) return;
     if (Clock::now() < write_began_ + limits_.max_write_time) return Watch();
   }
-  spdlog::warn("a stream of {} was cut: its client took no reply for {} ms", context_.peer(),
-               limits_.max_write_time.count());
+  SPDLOG_WARN("a stream of {} was cut: its client took no reply for {} ms", origin().peer,
+              limits_.max_write_time.count());
   handler_->CountCut();
   context_.TryCancel();  // ends the write
 }

@@ -42,8 +42,9 @@ class StreamHandler {
   virtual ~StreamHandler() = default;
   // Asks gRPC for the next stream of this method.
   virtual void Accept(const AcceptTarget& target, ByteStream* stream) = 0;
-  // Answers `message` by calling `reply` exactly once, now or later, on any thread.
-  virtual void Handle(const grpc::ByteBuffer& message, Reply reply) = 0;
+  // Answers `message` by calling `reply` exactly once, now or later, on any thread. `origin` lives
+  // as long as `reply`.
+  virtual void Handle(const grpc::ByteBuffer& message, const CallOrigin& origin, Reply reply) = 0;
   // A stream was cut because its client did not read.
   virtual void CountCut() = 0;
 };

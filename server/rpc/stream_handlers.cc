@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
+#include "kernels/base/key.h"
 #include "proto/wire/batch_codec.h"
 #include "proto/wire/status_codec.h"
 #include "server/rpc/request_id.h"
@@ -15,18 +17,79 @@ Deadline DeadlineAfter(RpcMetrics::Time start, uint32_t deadline_ms) {
   return start + std::chrono::milliseconds(deadline_ms);
 }
 
+StageTimes StagesOf(RpcMetrics::Time start, RpcMetrics::Time decoded, const RequestTimes& times,
+                    RpcMetrics::Time answered) {
+  StageTimes stages;
+  const auto set = [&stages](Stage stage, std::chrono::nanoseconds time) {
+    stages[static_cast<size_t>(stage)] = time;
+  };
+  set(Stage::kDecode, decoded - start);
+  set(Stage::kRoute, times.shared_out - decoded);
+  set(Stage::kQueue, times.taken_up - times.shared_out);
+  set(Stage::kHost, times.worked - times.taken_up);
+  set(Stage::kEncode, answered - times.worked);
+  return stages;
+}
+
+std::vector<NamedStage> Named(const StageTimes& stages) {
+  std::vector<NamedStage> named;
+  for (size_t i = 0; i < kStageCount; ++i) {
+    named.emplace_back(NameOf(static_cast<Stage>(i)), stages[i]);
+  }
+  return named;
+}
+
+uint64_t KeysOf(const wire::PullRequest& request) { return request.keys.size() / sizeof(Key); }
+
+uint64_t KeysOf(const wire::PushRequest& request) {
+  uint64_t keys = 0;
+  for (const wire::SubPush& sub_push : request.sub_pushes) {
+    for (const wire::SubPushTable& table : sub_push.tables) keys += table.key_count;
+  }
+  return keys;
+}
+
 // One request on its way: counts it and sends its answer.
 struct Pending {
   RpcMetrics* metrics;
   Method method;
   RpcMetrics::Time start;
   uint64_t received_bytes;
+  const CallOrigin* origin;  // kept by `reply`
   StreamHandler::Reply reply;
+  RpcMetrics::Time decoded{};
+  uint64_t keys = 0;
 
-  void Answer(const wire::ErrorInfo& error, grpc::ByteBuffer encoded) {
-    if (error.kind == wire::ErrorKind::kOverloaded) metrics->CountOverload();
-    metrics->End(method, start,
-                 {static_cast<int>(wire::CodeOf(error.kind)), received_bytes, encoded.Length()});
+  template <typename Request>
+  void Understood(const Request& request) {
+    decoded = std::chrono::steady_clock::now();
+    keys = KeysOf(request);
+    metrics->CountKeys(method, keys);
+  }
+
+  template <typename Message>
+  void Answer(const Message& message, const RequestTimes& times, grpc::ByteBuffer encoded) {
+    if (message.error.kind == wire::ErrorKind::kOverloaded) metrics->CountOverload();
+    const int code = static_cast<int>(wire::CodeOf(message.error.kind));
+    const auto taken = metrics->End(method, start, {code, received_bytes, encoded.Length()});
+    StageTimes stages{};
+    if (times.complete()) {
+      stages = StagesOf(start, decoded, times, start + taken);
+      metrics->CountStages(method, stages);
+    }
+    if (metrics->slow_log().IsSlow(taken)) {
+      metrics->CountSlow({.answered = std::chrono::system_clock::now(),
+                          .method = method,
+                          .request_id = message.request_id,
+                          .code = NameOfCode(static_cast<size_t>(code)),
+                          .keys = keys,
+                          .received_bytes = received_bytes,
+                          .sent_bytes = encoded.Length(),
+                          .peer = origin->peer,
+                          .trace_id = origin->trace_id,
+                          .duration = taken,
+                          .stages = Named(stages)});
+    }
     reply(std::move(encoded));
   }
 };
@@ -38,21 +101,22 @@ void PullHandler::Accept(const AcceptTarget& target, ByteStream* stream) {
                                        target.tag);
 }
 
-void PullHandler::Handle(const grpc::ByteBuffer& message, Reply reply) {
+void PullHandler::Handle(const grpc::ByteBuffer& message, const CallOrigin& origin, Reply reply) {
   RpcMetrics* const metrics = environment_->metrics;
-  Pending pending{metrics, Method::kPull, metrics->Begin(Method::kPull), message.Length(),
-                  std::move(reply)};
+  Pending pending{metrics,          Method::kPull, metrics->Begin(Method::kPull),
+                  message.Length(), &origin,       std::move(reply)};
   absl::StatusOr<wire::PullRequest> request = wire::DecodePullRequest(message);
   if (!request.ok()) {
     wire::PullResponse refusal{.request_id = PeekRequestId(message),
                                .error = wire::FromStatus(request.status())};
-    pending.Answer(refusal.error, wire::Encode(refusal, {}));
+    pending.Answer(refusal, {}, wire::Encode(refusal, {}));
     return;
   }
+  pending.Understood(*request);
   const Deadline deadline = DeadlineAfter(pending.start, request->deadline_ms);
   environment_->shard->Pull(
       *std::move(request), deadline, [pending = std::move(pending)](PullReply answer) mutable {
-        pending.Answer(answer.message.error,
+        pending.Answer(answer.message, answer.times,
                        wire::Encode(answer.message, std::move(answer.payload)));
       });
 }
@@ -62,22 +126,23 @@ void PushHandler::Accept(const AcceptTarget& target, ByteStream* stream) {
                                        target.tag);
 }
 
-void PushHandler::Handle(const grpc::ByteBuffer& message, Reply reply) {
+void PushHandler::Handle(const grpc::ByteBuffer& message, const CallOrigin& origin, Reply reply) {
   RpcMetrics* const metrics = environment_->metrics;
-  Pending pending{metrics, Method::kPush, metrics->Begin(Method::kPush), message.Length(),
-                  std::move(reply)};
+  Pending pending{metrics,          Method::kPush, metrics->Begin(Method::kPush),
+                  message.Length(), &origin,       std::move(reply)};
   absl::StatusOr<wire::PushRequest> request = wire::DecodePushRequest(message);
   if (!request.ok()) {
     wire::PushResponse refusal{.request_id = PeekRequestId(message),
                                .error = wire::FromStatus(request.status())};
-    pending.Answer(refusal.error, wire::Encode(refusal));
+    pending.Answer(refusal, {}, wire::Encode(refusal));
     return;
   }
+  pending.Understood(*request);
   const Deadline deadline = DeadlineAfter(pending.start, request->deadline_ms);
-  environment_->shard->Push(*std::move(request), deadline,
-                            [pending = std::move(pending)](wire::PushResponse answer) mutable {
-                              pending.Answer(answer.error, wire::Encode(answer));
-                            });
+  environment_->shard->Push(
+      *std::move(request), deadline, [pending = std::move(pending)](PushReply answer) mutable {
+        pending.Answer(answer.message, answer.times, wire::Encode(answer.message));
+      });
 }
 
 }  // namespace hotrow

@@ -15,7 +15,7 @@ class PullHandler final : public StreamHandler {
  public:
   explicit PullHandler(CallEnvironment* environment) : environment_(environment) {}
   void Accept(const AcceptTarget& target, ByteStream* stream) override;
-  void Handle(const grpc::ByteBuffer& message, Reply reply) override;
+  void Handle(const grpc::ByteBuffer& message, const CallOrigin& origin, Reply reply) override;
   void CountCut() override { environment_->metrics->CountCutStream(); }
 
  private:
@@ -26,7 +26,7 @@ class PushHandler final : public StreamHandler {
  public:
   explicit PushHandler(CallEnvironment* environment) : environment_(environment) {}
   void Accept(const AcceptTarget& target, ByteStream* stream) override;
-  void Handle(const grpc::ByteBuffer& message, Reply reply) override;
+  void Handle(const grpc::ByteBuffer& message, const CallOrigin& origin, Reply reply) override;
   void CountCut() override { environment_->metrics->CountCutStream(); }
 
  private:

@@ -145,6 +145,7 @@ PullReply PullWork::Finish() {
   }
   reply_.reset();
   reply.message = std::move(response_);
+  reply.times = shared_.times();
   return reply;
 }
 

@@ -88,6 +88,10 @@ wire::ErrorInfo PushBatch::GatherTable(const wire::SubPush& sub_push,
   const RowBatch::Part& added = rows.Append(part, offset, table, duplicates);
   pieces_.push_back({index, rows.parts().size() - 1});
   rows_ += added.size();
+  if (sub_push.operation == wire::Operation::kPush) {
+    found->counters().keys_pushed += table.key_count;
+    found->counters().keys_pushed_unique += added.size();
+  }
   return CheckRows(sub_push, *found, rows, added);
 }
 
@@ -102,6 +106,7 @@ wire::ErrorInfo PushBatch::CheckRows(const wire::SubPush& sub_push, Table& table
   }
   if (sub_push.operation == wire::Operation::kPush && !table.GradientsInBound(rows.rows(part))) {
     ++table.counters().gradients_refused;
+    if (!table.RowsFinite(rows.rows(part))) ++table.counters().gradients_nonfinite;
     state_.shard.counters.gradients_refused.Add();
     return Refusal(
         wire::ErrorKind::kInvalidArgument, options.name,

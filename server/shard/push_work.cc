@@ -32,11 +32,11 @@ void PushWork::Run(PushExecutor& executor, int index, SharedWork::TimePoint now)
   if (!error.ok()) shared_.Fail(error);
 }
 
-wire::PushResponse PushWork::Finish() {
+PushReply PushWork::Finish() {
   response_.error = shared_.error();
   if (!response_.error.ok()) response_.results.clear();
   request_ = {};  // frees the payload
-  return std::move(response_);
+  return {std::move(response_), shared_.times()};
 }
 
 }  // namespace hotrow

@@ -16,6 +16,7 @@
 
 #include "proto/wire/batch_codec.h"
 #include "server/shard/push_executor.h"
+#include "server/shard/shard.h"
 #include "server/shard/shard_state.h"
 #include "server/shard/shared_work.h"
 
@@ -37,7 +38,7 @@ class PushWork {
   SharedWork& shared() { return shared_; }
 
   void Run(PushExecutor& executor, int index, SharedWork::TimePoint now);
-  wire::PushResponse Finish();
+  PushReply Finish();
 
  private:
   const ShardState& state_;

@@ -100,7 +100,7 @@ absl::Status SessionTable::Admit(const v1::OpenSessionRequest& request, TimePoin
   Session& opened = sessions_[session];
   opened = {request.client_uid(), request.restart_count(), now, NameOf(request)};
   by_client_[request.client_uid()] = session;
-  spdlog::info("session {:016x} opened: {}", session, opened.name);
+  SPDLOG_INFO("session {:016x} opened: {}", session, opened.name);
   return absl::OkStatus();
 }
 
@@ -115,8 +115,8 @@ void SessionTable::ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) {
 void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended) {
   const Session& entry = sessions_.at(session);
   const auto idle = std::chrono::duration_cast<std::chrono::seconds>(now - entry.last_used);
-  spdlog::warn("session {:016x} expired after {} s without a push: {}", session, idle.count(),
-               entry.name);
+  SPDLOG_WARN("session {:016x} expired after {} s without a push: {}", session, idle.count(),
+              entry.name);
   ++expired_;
   ended->push_back(session);
   Finish(session, End::kExpired);

@@ -237,22 +237,23 @@ void Shard::Pull(wire::PullRequest request, Deadline deadline,
 }
 
 void Shard::Push(wire::PushRequest request, Deadline deadline,
-                 absl::AnyInvocable<void(wire::PushResponse)> done) {
+                 absl::AnyInvocable<void(PushReply)> done) {
   Impl& impl = *impl_;
   impl.state.counters.push_requests.Add();
   const int64_t bytes = BytesOf(request);
-  const auto answer = [&impl](wire::PushResponse response, auto& to) {
+  const auto answer = [&impl](PushReply reply, auto& to) {
+    wire::PushResponse& response = reply.message;
     impl.CountFailure(response.error);
     response.error = impl.Signed(std::move(response.error));
     for (auto& result : response.results) result.error = impl.Signed(std::move(result.error));
-    to(std::move(response));
+    to(std::move(reply));
   };
   const auto admission = impl.gate->Reserve(bytes);
   if (admission != RequestGate::Admission::kAdmitted) {
-    wire::PushResponse response;
-    response.request_id = request.request_id;
-    response.error = impl.NotAdmitted(admission);
-    return answer(std::move(response), done);
+    PushReply reply;
+    reply.message.request_id = request.request_id;
+    reply.message.error = impl.NotAdmitted(admission);
+    return answer(std::move(reply), done);
   }
   const auto work = impl.push_works.Take([&] { return std::make_unique<PushWork>(impl.state); });
   work->Prepare(std::move(request));

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "proto/wire/batch_codec.h"
 #include "proto/wire/shard_map.h"
+#include "server/shard/request_times.h"
 #include "server/shard/shard_counters.h"
 
 namespace hotrow::v1 {
@@ -63,6 +64,12 @@ struct ShardOptions {
 struct PullReply {
   wire::PullResponse message;
   std::vector<grpc::Slice> payload;
+  RequestTimes times;  // empty when no strand was asked
+};
+
+struct PushReply {
+  wire::PushResponse message;
+  RequestTimes times;  // empty when no strand was asked
 };
 
 // One batch of a scan.
@@ -85,8 +92,7 @@ class Shard {
   ~Shard();  // drains
 
   void Pull(wire::PullRequest request, Deadline deadline, absl::AnyInvocable<void(PullReply)> done);
-  void Push(wire::PushRequest request, Deadline deadline,
-            absl::AnyInvocable<void(wire::PushResponse)> done);
+  void Push(wire::PushRequest request, Deadline deadline, absl::AnyInvocable<void(PushReply)> done);
   // At most `batch_rows` rows a batch (0: as many as fit 1 MiB), fewer where a message has no room.
   void Scan(uint32_t table_id, uint32_t batch_rows, bool with_state,
             absl::AnyInvocable<void(absl::StatusOr<std::unique_ptr<ScanCursor>>)> done);

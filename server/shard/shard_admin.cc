@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "hotrow/v1/admin_service.pb.h"
@@ -73,6 +74,34 @@ void AddStats(Table& table, v1::TableStats* stats) {
   stats->set_rows_refused(stats->rows_refused() + counters.rows_refused);
   stats->set_gradients_refused(stats->gradients_refused() + counters.gradients_refused);
   stats->set_highest_step(std::max<uint64_t>(stats->highest_step(), counters.highest_step));
+  stats->set_slots(stats->slots() + table.slots());
+  stats->set_gradients_nonfinite(stats->gradients_nonfinite() + counters.gradients_nonfinite);
+  stats->set_keys_pushed(stats->keys_pushed() + counters.keys_pushed);
+  stats->set_keys_pushed_unique(stats->keys_pushed_unique() + counters.keys_pushed_unique);
+}
+
+template <const auto& kBounds>
+void Fill(const HistogramTotals<kBounds.size()>& totals, v1::Histogram* histogram) {
+  for (const uint64_t bound : kBounds) histogram->add_bounds(bound);
+  for (const uint64_t count : totals.counts) histogram->add_counts(count);
+  histogram->set_sum(totals.sum);
+}
+
+// What the strands measure over all tables. Read without asking them: the counts are atomic.
+void FillHistograms(const Strands& strands, v1::GetStatsResponse* response) {
+  StepHistogram::Totals staleness;
+  std::array<DurationHistogram::Totals, kOptimizerKinds> apply;
+  for (const auto& unit : strands) {
+    const StrandHistograms& histograms = unit->state.tables.histograms();
+    histograms.push_staleness.AddTo(staleness);
+    for (size_t i = 0; i < apply.size(); ++i) histograms.optimizer_apply[i].AddTo(apply[i]);
+  }
+  Fill<kStepBounds>(staleness, response->mutable_push_staleness_steps());
+  for (size_t i = 0; i < apply.size(); ++i) {
+    v1::OptimizerTimes* times = response->add_optimizer_times();
+    times->set_optimizer(std::string(OptimizerName(static_cast<OptimizerKind>(i))));
+    Fill<kDurationBounds>(apply[i], times->mutable_apply_ns());
+  }
 }
 
 void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResponse* response) {
@@ -222,6 +251,7 @@ absl::StatusOr<v1::GetStatsResponse> Shard::GetStats(const std::string& table) {
   const auto uptime = std::chrono::steady_clock::now() - impl.started;
   FillShardStats(impl.state, std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count(),
                  &response);
+  if (table.empty()) FillHistograms(impl.strands, &response);
   response.set_state(impl.draining.load(std::memory_order_relaxed) ? "draining" : "serving");
   uint64_t allocated = 0;
   for (v1::TableStats& one : stats) {

@@ -15,6 +15,7 @@
 #include "absl/functional/any_invocable.h"
 #include "kernels/base/mutex.h"
 #include "proto/wire/batch_codec.h"
+#include "server/shard/request_times.h"
 
 namespace hotrow {
 
@@ -33,7 +34,10 @@ class SharedWork {
     finish_ = std::move(finish);
     verdict_.store(Verdict::kOpen, std::memory_order_relaxed);
     parts_.store(parts, std::memory_order_relaxed);
-    if (parts == 0) Finish();
+    times_ = {.shared_out = std::chrono::steady_clock::now()};
+    if (parts > 0) return;
+    times_.taken_up = times_.worked = times_.shared_out;
+    Finish();
   }
 
   // Whether the request is worked on at all. The first strand that takes it up decides for all of
@@ -42,7 +46,10 @@ class SharedWork {
     Verdict verdict = Verdict::kOpen;
     const Verdict mine = now < deadline_ ? Verdict::kInTime : Verdict::kLate;
     // Relaxed: the verdict orders nothing.
-    if (verdict_.compare_exchange_strong(verdict, mine, std::memory_order_relaxed)) verdict = mine;
+    if (verdict_.compare_exchange_strong(verdict, mine, std::memory_order_relaxed)) {
+      verdict = mine;
+      times_.taken_up = now;  // EndPart hands it on
+    }
     return verdict == Verdict::kInTime;
   }
 
@@ -60,8 +67,13 @@ class SharedWork {
   // A strand has done its part.
   void EndPart() {
     // Release: what this strand wrote; acquire: the last one sees what all have written.
-    if (parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+    if (parts_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    times_.worked = std::chrono::steady_clock::now();
+    Finish();
   }
+
+  // For `finish`, which comes after all of them.
+  const RequestTimes& times() const { return times_; }
 
  private:
   enum class Verdict : uint8_t { kOpen, kInTime, kLate };
@@ -69,6 +81,7 @@ class SharedWork {
   void Finish() { std::exchange(finish_, nullptr)(); }
 
   TimePoint deadline_;
+  RequestTimes times_;  // written by one thread at a time, handed on by parts_
   absl::AnyInvocable<void()> finish_;
   std::atomic<Verdict> verdict_ = Verdict::kOpen;
   std::atomic<int> parts_ = 0;

@@ -24,6 +24,7 @@ class StrandTables {
     const auto found = tables_.find(id);
     return found == tables_.end() ? nullptr : found->second.get();
   }
+  const StrandHistograms& histograms() const { return workspace_.histograms; }
   // As Table::Create. `id` is new.
   absl::Status Create(uint32_t id, const TableOptions& options);
   // Takes the table out. Its memory is freed with it: gigabytes take a second to unmap, so whoever

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -140,15 +141,20 @@ void Table::ApplyPush(RowBatch& batch) {
   Claim(batch);
   InitializeCreated(batch);
   const std::span<const RowBatch::Part> parts = batch.parts();
-  for (const RowBatch::Part& part : parts) {
-    counters_.rows_pushed += part.size() - part.refused;
-    counters_.highest_step = std::max(counters_.highest_step, part.step.step);
-  }
+  CountSteps(parts);
   for (size_t begin = 0; begin < parts.size();) {
     size_t end = begin + 1;
     while (end < parts.size() && SameStep(parts[end].step, parts[begin].step)) ++end;
     ApplyRun(batch, parts.subspan(begin, end - begin));
     begin = end;
+  }
+}
+
+void Table::CountSteps(std::span<const RowBatch::Part> parts) {
+  for (const RowBatch::Part& part : parts) {
+    counters_.rows_pushed += part.size() - part.refused;
+    counters_.highest_step = std::max(counters_.highest_step, part.step.step);
+    workspace_.histograms.push_staleness.Add(counters_.highest_step - part.step.step);
   }
 }
 
@@ -166,8 +172,12 @@ void Table::ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run) {
       work.gradients.push_back(batch.rows()[i]);
     }
   }
+  const auto begin = std::chrono::steady_clock::now();
   ApplyGradients(options_.optimizer, run.front().step, layout(), work.records,
                  {work.gradients, options_.dim});
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+  work.histograms.optimizer_apply[static_cast<size_t>(options_.optimizer.kind)].Add(
+      static_cast<uint64_t>(taken.count()));
   for (const RowBatch::Part& part : run) {
     for (int64_t i = part.begin; i < part.end; ++i) {
       const Slot slot = batch.slots()[i];

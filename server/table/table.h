@@ -8,17 +8,21 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/histogram.h"
 #include "kernels/row_store/row_store.h"
 #include "server/table/row_batch.h"
 #include "server/table/table_options.h"
 
 namespace hotrow {
+
+inline constexpr size_t kOptimizerKinds = static_cast<size_t>(OptimizerKind::kAdam) + 1;
 
 // Since the process started. Strand only.
 struct TableCounters {
@@ -27,8 +31,18 @@ struct TableCounters {
   uint64_t rows_pushed = 0;
   uint64_t rows_created = 0;
   uint64_t rows_refused = 0;
-  uint64_t gradients_refused = 0;  // sub-pushes
+  uint64_t gradients_refused = 0;    // sub-pushes
+  uint64_t gradients_nonfinite = 0;  // of them with a value that is not finite
+  uint64_t keys_pushed = 0;          // as they came: a key twice in a sub-push counts twice
+  uint64_t keys_pushed_unique = 0;
   uint64_t highest_step = 0;
+};
+
+// Times and lags of all tables of a strand, those that were dropped since included. Written by the
+// strand only.
+struct StrandHistograms {
+  std::array<DurationHistogram, kOptimizerKinds> optimizer_apply;  // by OptimizerKind
+  StepHistogram push_staleness;  // steps that a sub-push lies behind the highest one of its table
 };
 
 // Buffers shared by the tables of a strand, which runs one batch at a time.
@@ -39,6 +53,7 @@ struct TableWorkspace {
   std::vector<ConstRowPointer> gradients;
   std::vector<Key> fresh_keys;
   std::vector<RowPointer> fresh_rows;
+  StrandHistograms histograms;
 };
 
 class Table {
@@ -75,6 +90,7 @@ class Table {
   const RowLayout& layout() const { return store_->layout(); }
   TableCounters& counters() { return counters_; }
   int64_t rows() const { return store_->rows(); }
+  int64_t slots() const { return store_->slots(); }
   int64_t allocated_bytes() const { return store_->allocated_bytes(); }
 
  private:
@@ -83,6 +99,7 @@ class Table {
   void Claim(RowBatch& batch);
   void CountParts(RowBatch& batch);
   void InitializeCreated(RowBatch& batch);
+  void CountSteps(std::span<const RowBatch::Part> parts);
   void ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run);
 
   TableOptions options_;

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "server/ops/metrics_page.h"
 #include "tests/rpc/temporary_directory.h"
@@ -22,7 +24,22 @@ v1::GetStatsResponse StatsOf(int tables) {
     table->set_rows_pulled(5);
     table->set_rows_pulled_initial(2);
     table->set_rows_created(4);
+    table->set_slots(40);
+    table->set_keys_pushed(8);
+    table->set_keys_pushed_unique(6);
+    table->set_rows_refused(9);
+    table->set_gradients_refused(3);
+    table->set_gradients_nonfinite(1);
   }
+  v1::Histogram* staleness = stats.mutable_push_staleness_steps();
+  for (const uint64_t bound : {0, 1}) staleness->add_bounds(bound);
+  for (const uint64_t count : {4, 2, 1}) staleness->add_counts(count);
+  staleness->set_sum(12);
+  v1::OptimizerTimes* times = stats.add_optimizer_times();
+  times->set_optimizer("adam");
+  times->mutable_apply_ns()->add_bounds(50'000);
+  for (const uint64_t count : {3, 2}) times->mutable_apply_ns()->add_counts(count);
+  times->mutable_apply_ns()->set_sum(1'500'000'000);
   return stats;
 }
 
@@ -56,6 +73,17 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
                              "hotrow_tier_used_bytes",
                              "hotrow_tier_capacity_bytes",
                              "hotrow_gradients_refused_total",
+                             "hotrow_gradients_nonfinite_total",
+                             "hotrow_slot_index_load_factor_ratio",
+                             "hotrow_slot_index_insert_failures_total",
+                             "hotrow_rpc_stage_duration_seconds",
+                             "hotrow_rpc_slow_calls_total",
+                             "hotrow_keys_per_request",
+                             "hotrow_unique_keys_ratio",
+                             "hotrow_queue_wait_seconds",
+                             "hotrow_push_staleness_steps",
+                             "hotrow_optimizer_apply_duration_seconds",
+                             "process_start_time_seconds",
                              "hotrow_push_duplicates_total",
                              "hotrow_overload_rejections_total",
                              "hotrow_queue_depth",
@@ -73,6 +101,10 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
   EXPECT_TRUE(HasLine(text, "hotrow_rows_pulled_total{table=\"t1000\",tier=\"new\"} 2"));
   EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"hot\"} 1000"));
   EXPECT_TRUE(HasLine(text, "hotrow_push_duplicates_total 7"));
+  EXPECT_TRUE(HasLine(text, "hotrow_slot_index_load_factor_ratio{table=\"t1000\"} 0.25"));
+  EXPECT_TRUE(HasLine(text, "hotrow_unique_keys_ratio{table=\"t1000\"} 0.75"));
+  EXPECT_TRUE(HasLine(text, "hotrow_slot_index_insert_failures_total{table=\"t1000\"} 9"));
+  EXPECT_TRUE(HasLine(text, "hotrow_gradients_nonfinite_total{table=\"t1000\"} 1"));
 }
 
 TEST(Metrics, RequestsAreCountedByCodeAndDuration) {
@@ -95,6 +127,43 @@ TEST(Metrics, RequestsAreCountedByCodeAndDuration) {
   EXPECT_TRUE(HasLine(text, "hotrow_overload_rejections_total 1"));
 }
 
+TEST(Metrics, HistogramsOfTheShardKeepTheirBoundsAndUnits) {
+  RpcMetrics rpc;
+  const std::string text = Render(rpc, 0);
+  EXPECT_TRUE(HasLine(text, "hotrow_push_staleness_steps_bucket{le=\"0\"} 4"));
+  EXPECT_TRUE(HasLine(text, "hotrow_push_staleness_steps_bucket{le=\"1\"} 6"));
+  EXPECT_TRUE(HasLine(text, "hotrow_push_staleness_steps_bucket{le=\"+Inf\"} 7"));
+  EXPECT_TRUE(HasLine(text, "hotrow_push_staleness_steps_sum 12"));
+  const std::string apply = "hotrow_optimizer_apply_duration_seconds";
+  EXPECT_TRUE(HasLine(text, apply + "_sum{optimizer=\"adam\"} 1.5"));
+  EXPECT_TRUE(HasLine(text, apply + "_bucket{optimizer=\"adam\",le=\"5e-05\"} 3"));
+  EXPECT_TRUE(HasLine(text, apply + "_count{optimizer=\"adam\"} 5"));
+}
+
+TEST(Metrics, StagesAndKeysOfThreadsAddUp) {
+  constexpr int kThreads = 40;  // more than cells
+  RpcMetrics rpc;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&rpc] {
+      rpc.CountKeys(Method::kPush, 100);
+      StageTimes stages{};
+      stages[static_cast<size_t>(Stage::kQueue)] = std::chrono::milliseconds(3);
+      rpc.CountStages(Method::kPush, stages);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string text = Render(rpc, 0);
+  EXPECT_TRUE(HasLine(text, "hotrow_keys_per_request_sum{method=\"Push\"} 4000"));
+  EXPECT_TRUE(HasLine(text, "hotrow_keys_per_request_bucket{method=\"Push\",le=\"64\"} 0"));
+  EXPECT_TRUE(HasLine(text, "hotrow_keys_per_request_bucket{method=\"Push\",le=\"256\"} 40"));
+  const std::string stage = "hotrow_rpc_stage_duration_seconds_count{method=\"Push\",stage=";
+  EXPECT_TRUE(HasLine(text, stage + "\"queue\"} 40"));
+  EXPECT_TRUE(HasLine(text, stage + "\"encode\"} 40"));
+  EXPECT_TRUE(HasLine(text, "hotrow_queue_wait_seconds_count 40"));
+  EXPECT_TRUE(HasLine(text, "hotrow_queue_wait_seconds_sum 0.12"));
+}
+
 TEST(Metrics, ACodeOutOfRangeIsUnknown) {
   RpcMetrics rpc;
   rpc.End(Method::kPush, rpc.Begin(Method::kPush), {.code = 99});
@@ -113,9 +182,8 @@ TEST(Metrics, TablesBeyondTheLimitAreSummedAsOther) {
 }
 
 TEST(Metrics, PromtoolFindsNothingToSay) {
-  if (std::system("command -v promtool > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "promtool is not installed";
-  }
+  ASSERT_EQ(std::system("command -v promtool > /dev/null 2>&1"), 0)
+      << "promtool is not installed: scripts/install_packages.sh test";
   testing::TemporaryDirectory directory;
   RpcMetrics rpc;
   rpc.End(Method::kPull, rpc.Begin(Method::kPull), {.code = 0});

@@ -30,7 +30,8 @@ uint64_t HashOf(const v1::SubPush& sub_push, const std::string& part) {
 
 }  // namespace
 
-TestServer::TestServer(RpcServerOptions options) {
+TestServer::TestServer(RpcServerOptions options, std::chrono::milliseconds slow_call)
+    : metrics(slow_call) {
   if (options.listen.empty()) options.listen = "127.0.0.1:0";
   auto listening = RpcServer::Listen(std::move(options), &metrics);
   EXPECT_TRUE(listening.ok()) << listening.status().message();

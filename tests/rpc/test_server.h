@@ -43,7 +43,8 @@ class TestClient {
 };
 
 struct TestServer {
-  explicit TestServer(RpcServerOptions options = {});
+  explicit TestServer(RpcServerOptions options = {},
+                      std::chrono::milliseconds slow_call = std::chrono::milliseconds(0));
   ~TestServer() { rpc->Shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(5)); }
 
   TestClient Client() const { return TestClient(rpc->listen_address()); }

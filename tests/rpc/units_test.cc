@@ -2,7 +2,6 @@
 
 #include "server/ops/address.h"
 #include "server/ops/human_units.h"
-#include "server/ops/log.h"
 #include "server/ops/memory_limit.h"
 #include "tests/rpc/temporary_directory.h"
 
@@ -88,12 +87,6 @@ TEST(MemoryLimit, TheOlderHierarchyCountsToo) {
   root.Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "8192\n");
   EXPECT_EQ(UsableMemoryBytes(root.path()), 8192);
   EXPECT_GT(UsableMemoryBytes(""), 0);
-}
-
-TEST(Log, MessagesCannotBreakOutOfTheirJsonString) {
-  EXPECT_EQ(JsonEscaped("plain"), "plain");
-  EXPECT_EQ(JsonEscaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
-  EXPECT_EQ(JsonEscaped("\xff"), "\xEF\xBF\xBD");
 }
 
 }  // namespace

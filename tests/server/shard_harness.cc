@@ -61,7 +61,7 @@ PullReply PullNow(Shard& shard, wire::PullRequest request, Deadline deadline) {
 wire::PushResponse PushNow(Shard& shard, wire::PushRequest request, Deadline deadline) {
   std::promise<wire::PushResponse> promise;
   shard.Push(std::move(request), deadline,
-             [&](wire::PushResponse response) { promise.set_value(std::move(response)); });
+             [&](PushReply reply) { promise.set_value(std::move(reply.message)); });
   return promise.get_future().get();
 }
 

@@ -193,7 +193,7 @@ TEST(ShardDrain, AnswersWhatWasAcceptedAndRefusesTheRest) {
   auto blocker = std::make_unique<StrandBlocker>(one.shard());
   std::promise<wire::PushResponse> accepted;
   one.shard().Push(Message(one.session(), {one.Push(3, 1, one.Keys(3, 4))}), kNoDeadline,
-                   [&](wire::PushResponse response) { accepted.set_value(std::move(response)); });
+                   [&](PushReply reply) { accepted.set_value(std::move(reply.message)); });
   EXPECT_FALSE(one.shard().Drain(steady_clock::now())) << "work is left";
   const auto refused = PullNow(one.shard(), PullMessage(one.table_id(), {1}));
   EXPECT_EQ(refused.message.error.kind, wire::ErrorKind::kUnavailable);

@@ -1,0 +1,101 @@
+#include <map>
+#include <string>
+
+#include "server/ops/metric_family.h"
+#include "server/ops/metrics_page.h"
+
+namespace hotrow {
+namespace {
+
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using v1::TableStats;
+
+void Add(const TableStats& table, TableStats& sum) {
+  sum.set_rows(sum.rows() + table.rows());
+  sum.set_slots(sum.slots() + table.slots());
+  sum.set_rows_pulled(sum.rows_pulled() + table.rows_pulled());
+  sum.set_rows_pulled_initial(sum.rows_pulled_initial() + table.rows_pulled_initial());
+  sum.set_rows_pushed(sum.rows_pushed() + table.rows_pushed());
+  sum.set_rows_created(sum.rows_created() + table.rows_created());
+  sum.set_rows_refused(sum.rows_refused() + table.rows_refused());
+  sum.set_gradients_refused(sum.gradients_refused() + table.gradients_refused());
+  sum.set_gradients_nonfinite(sum.gradients_nonfinite() + table.gradients_nonfinite());
+  sum.set_keys_pushed(sum.keys_pushed() + table.keys_pushed());
+  sum.set_keys_pushed_unique(sum.keys_pushed_unique() + table.keys_pushed_unique());
+}
+
+// Statistics by table label, the tables beyond the limit summed.
+std::map<std::string, TableStats> ByLabel(const v1::GetStatsResponse& stats) {
+  std::map<std::string, TableStats> labelled;
+  int own_labels = 0;
+  for (const TableStats& table : stats.tables()) {
+    Add(table, labelled[own_labels < kMaxTableLabels ? table.name() : "other"]);
+    ++own_labels;
+  }
+  return labelled;
+}
+
+// A counter of every table.
+struct TableCounter {
+  const char* name;
+  const char* help;
+  uint64_t (TableStats::*value)() const;
+};
+
+const TableCounter kCounters[] = {
+    {"hotrow_rows_pushed_total", "Rows that pushes changed, once a sub-push.",
+     &TableStats::rows_pushed},
+    {"hotrow_rows_created_total", "Rows created by pushes and upserts.", &TableStats::rows_created},
+    {"hotrow_keys_pushed_total",
+     "Keys of pushes as they came; one that is twice in a sub-push counts twice.",
+     &TableStats::keys_pushed},
+    {"hotrow_slot_index_insert_failures_total", "New keys that found no room.",
+     &TableStats::rows_refused},
+    {"hotrow_gradients_refused_total",
+     "Sub-pushes refused for a gradient that is not finite or out of bound.",
+     &TableStats::gradients_refused},
+    {"hotrow_gradients_nonfinite_total", "Of those, with a gradient that is not finite.",
+     &TableStats::gradients_nonfinite},
+};
+
+// 0 where there is nothing to divide by.
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+void AppendTableMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
+  const std::map<std::string, TableStats> tables = ByLabel(stats);
+  auto pulled = Family("hotrow_rows_pulled_total",
+                       "Rows answered to pulls, by where they were found.", MetricType::Counter);
+  auto rows = Family("hotrow_tier_rows", "Rows stored.", MetricType::Gauge);
+  auto load = Family("hotrow_slot_index_load_factor_ratio",
+                     "Share of the places for rows that are taken.", MetricType::Gauge);
+  auto unique = Family("hotrow_unique_keys_ratio",
+                       "Unique keys a key of pushes, within a sub-push, since the start. 1 with "
+                       "clients that sum gradients of equal keys themselves.",
+                       MetricType::Gauge);
+  for (const auto& [name, table] : tables) {
+    const uint64_t initial = table.rows_pulled_initial();
+    AddCounter(pulled, {{"table", name}, {"tier", "hot"}},
+               static_cast<double>(table.rows_pulled() - initial));
+    AddCounter(pulled, {{"table", name}, {"tier", "new"}}, static_cast<double>(initial));
+    AddGauge(rows, {{"table", name}, {"tier", "hot"}}, static_cast<double>(table.rows()));
+    AddGauge(load, {{"table", name}}, Ratio(table.rows(), table.slots()));
+    if (table.keys_pushed() == 0) continue;
+    AddGauge(unique, {{"table", name}}, Ratio(table.keys_pushed_unique(), table.keys_pushed()));
+  }
+  families.push_back(std::move(pulled));
+  for (const TableCounter& counter : kCounters) {
+    auto family = Family(counter.name, counter.help, MetricType::Counter);
+    for (const auto& [name, table] : tables) {
+      AddCounter(family, {{"table", name}}, static_cast<double>((table.*counter.value)()));
+    }
+    families.push_back(std::move(family));
+  }
+  for (MetricFamily* family : {&rows, &load, &unique}) families.push_back(std::move(*family));
+}
+
+}  // namespace hotrow
