@@ -19,7 +19,7 @@ package_sources := $(shell find client proto kernels cmake CMakeLists.txt script
 package_list := $(HOTROW_VENV)/.hotrow-sources
 
 .PHONY: help quickstart test build bench test-asan test-tsan fuzz thread-safety format check-format \
-  lint tidy packages lint-packages venv release clean always
+  lint tidy packages lint-packages test-packages venv release clean always
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -27,7 +27,7 @@ help:
 quickstart: build ## start two shards, train, compare with local PyTorch, stop
 	@$(python) client/python/examples/quickstart.py --server $(HOTROW_BUILD)/release/bin/hotrow-server $(ARGS)
 
-test: build ## build and run every test
+test: build test-packages ## build and run every test
 	@scripts/run_tests.sh release
 
 build: release $(installed) ## build the programs and install the Python package
@@ -36,11 +36,11 @@ bench: build ## the short benchmark set: table and plot
 	@scripts/install_packages.sh bench || echo 'hotrow: going on without them' >&2
 	@scripts/run_bench.sh
 
-test-asan: packages venv ## every test under AddressSanitizer and UBSan
+test-asan: test-packages venv ## every test under AddressSanitizer and UBSan
 	@scripts/build.sh asan
 	@scripts/run_tests.sh asan
 
-test-tsan: packages ## C++ tests under ThreadSanitizer
+test-tsan: test-packages ## C++ tests under ThreadSanitizer
 	@scripts/build.sh tsan
 	@scripts/run_tests.sh tsan
 
@@ -69,6 +69,9 @@ packages:
 
 lint-packages:
 	@scripts/install_packages.sh lint
+
+test-packages:
+	@scripts/install_packages.sh test
 
 venv: packages
 	@scripts/make_venv.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a task needs: install_packages.sh [lint] [bench] [fuzz]
-# Without arguments: what building and testing need. Names are the same on Debian 12 and 13.
+# Installs the Debian packages that a task needs: install_packages.sh [lint] [bench] [fuzz] [test]
+# Without arguments: what building needs. Names are the same on Debian 12 and 13.
 # Does nothing when all are installed. Without root it prints the one command to run and fails.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -16,7 +16,8 @@ for task in "$@"; do
     lint) packages+=(clang-19 clang-tidy-19 clang-format-19) ;;
     bench) packages+=(redis-server) ;;
     fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
-    *) fail "install_packages.sh: unknown task '$task' (lint, bench, fuzz)" ;;
+    test) packages+=(prometheus) ;;  # scrapes the servers of the tests; brings promtool
+    *) fail "install_packages.sh: unknown task '$task' (lint, bench, fuzz, test)" ;;
   esac
 done
 
