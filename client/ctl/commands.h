@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,15 @@ namespace hotrow::ctl {
 
 struct Arguments {
   std::string address = "127.0.0.1:7070";
+  std::string admin;  // empty: where each shard says
   int timeout_s = 5;
   Format format = Format::kTable;
   std::string table;
   std::vector<std::string> keys;
   bool watch = false;
+  uint32_t shard = 0;
+  uint32_t limit = 0;  // 0: all
+  bool yes = false;
 };
 
 // Unavailable, after all answers were printed, when a shard did not answer.
@@ -26,5 +31,10 @@ absl::Status ShowStatus(const Arguments& arguments);
 absl::Status ShowTables(const Arguments& arguments);
 absl::Status ShowStatistics(const Arguments& arguments);
 absl::Status ShowRows(const Arguments& arguments);
+// Admin calls (admin_shards.h). The first two: as ShowStatus for shards that do not answer.
+absl::Status ShowShards(const Arguments& arguments);
+absl::Status ShowSlowCalls(const Arguments& arguments);
+absl::Status DrainShard(const Arguments& arguments);
+absl::Status DropTable(const Arguments& arguments);  // InvalidArgument without `yes`
 
 }  // namespace hotrow::ctl

@@ -1,8 +1,11 @@
-// hotrowctl: looks at a running cluster from the command line.
+// hotrowctl: looks at a running cluster, and operates it, from the command line.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "client/ctl/commands.h"
 #include "hotrow/errors.h"
@@ -12,8 +15,18 @@ namespace {
 using hotrow::ctl::Arguments;
 using hotrow::ctl::Format;
 
-constexpr char kExitCodes[] =
-    "Exit codes: 0 success, 1 a shard is unreachable or refused, 2 bad usage, 3 not found.";
+constexpr char kFooter[] =
+    "Examples:\n"
+    "  hotrowctl --address host-0:7070 status\n"
+    "  hotrowctl -o json tables | jq '.[].table'\n"
+    "  hotrowctl get user -- -1 42\n"
+    "  hotrowctl stats --watch\n"
+    "  hotrowctl slowlog --limit 20\n"
+    "  hotrowctl --admin 127.0.0.1:7071 drain 0\n"
+    "\n"
+    "Answers go to stdout, in the same order and with the same names in every format; errors and\n"
+    "hints to stderr. Exit codes: 0 success; 1 a shard is unreachable or refused (what the others\n"
+    "answered is printed); 2 bad usage; 3 no such table or shard.";
 
 int ExitCode(const absl::Status& status) {
   switch (hotrow::DescribeError(status).kind) {
@@ -37,45 +50,72 @@ int Report(const absl::Status& status) {
   return ExitCode(status);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app("hotrowctl: looks at a running Hotrow cluster");
-  app.footer(kExitCodes);
-  app.fallthrough();
-  Arguments arguments;
+void DeclareGlobal(CLI::App& app, Arguments& arguments) {
   app.add_option("--address", arguments.address, "HOST:PORT or unix:PATH of any shard")
       ->envname("HOTROW_ADDRESS")
       ->capture_default_str();
+  app.add_option("--admin", arguments.admin,
+                 "HOST:PORT of the admin listener of one shard, for shards, slowlog and drain; "
+                 "without it each shard says where its own is")
+      ->envname("HOTROW_ADMIN");
   app.add_option("--timeout", arguments.timeout_s, "seconds that a call may take")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   const std::map<std::string, Format> formats = {
       {"table", Format::kTable}, {"json", Format::kJson}, {"yaml", Format::kYaml}};
   app.add_option("-o,--output", arguments.format, "table, json or yaml")
-      ->transform(CLI::CheckedTransformer(formats));
+      ->transform(CLI::CheckedTransformer(formats))
+      ->type_name("FORMAT");
+}
 
+struct Command {
+  CLI::App* app;
+  absl::Status (*run)(const Arguments&);
+};
+
+std::vector<Command> DeclareCommands(CLI::App& app, Arguments& arguments) {
   CLI::App* status = app.add_subcommand("status", "what each shard says of itself");
+  CLI::App* shards = app.add_subcommand("shards", "the shard map, and where each shard answers");
   CLI::App* tables = app.add_subcommand("tables", "all tables and their schemas");
   CLI::App* stats = app.add_subcommand("stats", "counters of tables, summed over shards");
   stats->add_option("table", arguments.table, "only this table");
   stats->add_flag("--watch", arguments.watch, "again every two seconds, until interrupted");
-  CLI::App* get = app.add_subcommand("get", "rows of a table");
+  CLI::App* get = app.add_subcommand("get", "rows of a table; negative keys behind --");
   get->add_option("table", arguments.table, "name of the table")->required();
   get->add_option("keys", arguments.keys, "keys, as signed or unsigned 64-bit integers")
       ->required();
+  CLI::App* slowlog =
+      app.add_subcommand("slowlog", "the newest slow calls of all shards, with time per stage");
+  slowlog->add_option("--limit", arguments.limit, "at most so many; 0: all that shards keep");
+  CLI::App* drain = app.add_subcommand(
+      "drain", "let a shard finish what it accepted and take nothing new, for good");
+  drain->add_option("shard", arguments.shard, "its number")->required();
+  CLI::App* drop = app.add_subcommand("drop", "drop a table on all shards, with all its rows");
+  drop->add_option("table", arguments.table, "name of the table")->required();
+  drop->add_flag("--yes", arguments.yes, "its rows may be lost");
+  return {{status, hotrow::ctl::ShowStatus}, {shards, hotrow::ctl::ShowShards},
+          {tables, hotrow::ctl::ShowTables}, {stats, hotrow::ctl::ShowStatistics},
+          {get, hotrow::ctl::ShowRows},      {slowlog, hotrow::ctl::ShowSlowCalls},
+          {drain, hotrow::ctl::DrainShard},  {drop, hotrow::ctl::DropTable}};
+}
 
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("hotrowctl: looks at a running Hotrow cluster, and operates it");
+  app.footer(kFooter);
+  app.fallthrough();
+  Arguments arguments;
+  DeclareGlobal(app, arguments);
+  const std::vector<Command> commands = DeclareCommands(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // CLI11's way to report; it ends here
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (app.get_subcommands().empty()) {
-    std::fprintf(stderr, "hotrowctl: give one of the commands below\n\n%s", app.help().c_str());
-    return 2;
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return Report(command.run(arguments));
   }
-  if (status->parsed()) return Report(hotrow::ctl::ShowStatus(arguments));
-  if (tables->parsed()) return Report(hotrow::ctl::ShowTables(arguments));
-  if (stats->parsed()) return Report(hotrow::ctl::ShowStatistics(arguments));
-  return Report(hotrow::ctl::ShowRows(arguments));
+  std::fprintf(stderr, "hotrowctl: give one of the commands below\n\n%s", app.help().c_str());
+  return 2;
 }

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/admin_shards.h"
+#include "client/ctl/commands.h"
+#include "client/src/client_error.h"
+#include "proto/wire/shard_map.h"
+#include "proto/wire/status_codec.h"
+
+namespace hotrow::ctl {
+namespace {
+
+// Written where the table would be: it must not be taken for a shard without slow calls.
+void Complain(const absl::Status& status) {
+  const wire::ErrorInfo error = wire::FromStatus(status);
+  std::fprintf(stderr, "hotrowctl: %s\n", error.message.c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
+}
+
+uint64_t PartitionsOf(const v1::ShardMap& map, uint32_t shard) {
+  uint64_t owned = 0;
+  const auto shards = static_cast<uint32_t>(map.shards_size());
+  for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
+    owned += wire::StaticOwner(partition, map.partitions(), shards) == shard ? 1 : 0;
+  }
+  return owned;
+}
+
+std::string TimeText(uint64_t milliseconds) {
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char date[32];
+  std::strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
+  char text[48];
+  std::snprintf(text, sizeof(text), "%s.%03uZ", date, static_cast<unsigned>(milliseconds % 1000));
+  return text;
+}
+
+std::string Milliseconds(uint64_t microseconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3f", static_cast<double>(microseconds) / 1000);
+  return text;
+}
+
+Field StagesField(const v1::SlowCall& call) {
+  std::string text;
+  std::string json = "{";
+  for (const v1::StageTime& stage : call.stages()) {
+    const std::string time = Milliseconds(stage.duration_us());
+    absl::StrAppend(&text, text.empty() ? "" : ", ", stage.stage(), " ", time);
+    absl::StrAppend(&json, json.size() == 1 ? "" : ", ", JsonString(stage.stage()), ": ", time);
+  }
+  return {"stages_ms", text, json + "}"};
+}
+
+Record SlowRecord(uint32_t shard, const v1::SlowCall& call) {
+  const std::string duration = Milliseconds(call.duration_us());
+  return {Text("time", TimeText(call.answered_ms())),
+          Count("shard", shard),
+          Text("rpc", call.method()),
+          Text("code", call.code()),
+          {"duration_ms", duration, duration},
+          StagesField(call),
+          Count("keys", call.keys()),
+          Bytes("received", call.received_bytes()),
+          Bytes("sent", call.sent_bytes()),
+          Count("request_id", call.request_id()),
+          Text("peer", call.peer()),
+          Text("trace_id", call.trace_id())};
+}
+
+// Of one shard: asks it and adds its calls.
+absl::Status AskSlowCalls(const Arguments& arguments, const AdminShard& shard,
+                          std::vector<std::pair<uint32_t, v1::SlowCall>>& calls) {
+  if (!shard.status.ok()) return shard.status;
+  grpc::ClientContext context;
+  SetDeadline(arguments, context);
+  v1::GetSlowCallsRequest request;
+  request.set_limit(arguments.limit);
+  v1::GetSlowCallsResponse response;
+  const grpc::Status status = shard.stub->GetSlowCalls(&context, request, &response);
+  if (!status.ok()) return Named(status, shard);
+  if (response.threshold_ms() == 0) {
+    std::fprintf(stderr, "shard %u logs no slow calls: its log.slow_call is 0\n", shard.shard);
+  }
+  for (v1::SlowCall& call : *response.mutable_calls()) {
+    calls.emplace_back(shard.shard, std::move(call));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> DropOn(const Arguments& arguments, const AdminShard& shard) {
+  grpc::ClientContext context;
+  SetDeadline(arguments, context);
+  v1::DropTableRequest request;
+  request.set_name(arguments.table);
+  v1::DropTableResponse response;
+  const grpc::Status status = shard.stub->DropTable(&context, request, &response);
+  if (!status.ok()) return Named(status, shard);
+  return response.rows();
+}
+
+absl::Status NotSure(const Arguments& arguments) {
+  return client::InvalidInput(
+      arguments.table, absl::StrCat("dropping table '", arguments.table, "' loses all its rows"),
+      "Say --yes when that is meant.");
+}
+
+}  // namespace
+
+absl::Status ShowShards(const Arguments& arguments) {
+  const auto shards = FindAdminShards(arguments);
+  if (!shards.ok()) return shards.status();
+  std::vector<Record> records;
+  absl::Status first;
+  for (const AdminShard& shard : *shards) {
+    first.Update(shard.status);
+    const v1::ShardMap& map = shard.says.shard_map();
+    const bool known = shard.stub != nullptr;
+    records.push_back({Count("shard", shard.shard), Text("address", shard.address),
+                       Text("admin", shard.admin), Text("state", known ? "answers" : "unreachable"),
+                       Count("partitions", PartitionsOf(map, shard.shard)),
+                       Text("cluster_id", shard.says.cluster_id()),
+                       Count("map_version", map.version()), Count("timeline", map.timeline()),
+                       Text("start_id", absl::StrCat(absl::Hex(shard.says.server_start_id(),
+                                                               absl::kZeroPad16)))});
+  }
+  Print(records, arguments.format);
+  return first;
+}
+
+absl::Status ShowSlowCalls(const Arguments& arguments) {
+  const auto shards = FindAdminShards(arguments);
+  if (!shards.ok()) return shards.status();
+  std::vector<std::pair<uint32_t, v1::SlowCall>> calls;
+  absl::Status first;
+  for (const AdminShard& shard : *shards) {
+    const absl::Status status = AskSlowCalls(arguments, shard, calls);
+    if (status.ok()) continue;
+    if (!first.ok()) Complain(status);  // the first one is told at the end
+    first.Update(status);
+  }
+  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return a.second.answered_ms() > b.second.answered_ms();
+  });
+  if (arguments.limit > 0 && calls.size() > arguments.limit) calls.resize(arguments.limit);
+  std::vector<Record> records;
+  for (const auto& [shard, call] : calls) records.push_back(SlowRecord(shard, call));
+  Print(records, arguments.format);
+  return first;
+}
+
+absl::Status DrainShard(const Arguments& arguments) {
+  const auto shard = FindAdminShard(arguments, arguments.shard);
+  if (!shard.ok()) return shard.status();
+  grpc::ClientContext context;
+  // The shard answers when it is drained or its own time is over, and then says so.
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(arguments.timeout_s + 1));
+  v1::DrainRequest request;
+  request.set_timeout_ms(static_cast<uint32_t>(arguments.timeout_s) * 1000);
+  v1::DrainResponse response;
+  const absl::Status status = Named(shard->stub->Drain(&context, request, &response), *shard);
+  if (!status.ok()) return status;
+  Print(
+      {{Count("shard", shard->shard), Text("address", shard->address), Text("state", "draining")}},
+      arguments.format);
+  return absl::OkStatus();
+}
+
+// The owner of partition 0 last, so that a drop that failed half-way can be called again.
+absl::Status DropTable(const Arguments& arguments) {
+  if (!arguments.yes) return NotSure(arguments);
+  if (!arguments.admin.empty()) {
+    return client::InvalidInput("", "a table is dropped on all shards, and --admin names one",
+                                "Leave --admin out: every shard says where its own is.");
+  }
+  const auto shards = FindAdminShards(arguments);
+  if (!shards.ok()) return shards.status();
+  for (const AdminShard& shard : *shards) {
+    if (!shard.status.ok()) return shard.status;
+  }
+  uint64_t rows = 0;
+  for (size_t i = 1; i <= shards->size(); ++i) {
+    // Shard 0 owns partition 0 in a static map.
+    const AdminShard& shard = (*shards)[i % shards->size()];
+    const absl::StatusOr<uint64_t> dropped = DropOn(arguments, shard);
+    const bool last = i == shards->size();
+    const bool gone = !dropped.ok() && absl::IsNotFound(dropped.status());
+    if (!dropped.ok() && (last || !gone)) return dropped.status();
+    rows += dropped.value_or(0);
+  }
+  Print({{Text("table", arguments.table), Count("rows_dropped", rows)}}, arguments.format);
+  return absl::OkStatus();
+}
+
+}  // namespace hotrow::ctl
