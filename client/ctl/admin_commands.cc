@@ -65,8 +65,8 @@ Record SlowRecord(uint32_t shard, const v1::SlowCall& call) {
           {"duration_ms", duration, duration},
           StagesField(call),
           Count("keys", call.keys()),
-          Bytes("received", call.received_bytes()),
-          Bytes("sent", call.sent_bytes()),
+          Bytes("received_bytes", call.received_bytes()),
+          Bytes("sent_bytes", call.sent_bytes()),
           Count("request_id", call.request_id()),
           Text("peer", call.peer()),
           Text("trace_id", call.trace_id())};

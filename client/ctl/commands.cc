@@ -36,8 +36,6 @@ std::string NameOf(const InitializerSpec& initializer) {
   return names[initializer.index()];
 }
 
-std::string Seconds(uint64_t milliseconds) { return absl::StrCat(milliseconds / 1000, " s"); }
-
 // -1 and 18446744073709551615 are the same key.
 absl::StatusOr<Key> ParseKey(const std::string& text) {
   const char* const end = text.data() + text.size();
@@ -129,7 +127,7 @@ absl::Status ShowStatus(const Arguments& arguments) {
     records.push_back(
         {Count("shard", shard.shard), Text("address", shard.address),
          Text("state", shard.status.ok() ? shard.state : "unreachable"),
-         Text("version", shard.version), Text("uptime", Seconds(shard.uptime_ms)),
+         Text("version", shard.version), Count("uptime_s", shard.uptime_ms / 1000),
          Bytes("memory_used", shard.memory_used_bytes),
          Bytes("memory_budget", shard.memory_budget_bytes), Count("sessions", shard.sessions),
          Count("pull_requests", shard.pull_requests), Count("push_requests", shard.push_requests),

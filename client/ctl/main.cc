@@ -63,8 +63,17 @@ void DeclareGlobal(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   const std::map<std::string, Format> formats = {
       {"table", Format::kTable}, {"json", Format::kJson}, {"yaml", Format::kYaml}};
-  app.add_option("-o,--output", arguments.format, "table, json or yaml")
-      ->transform(CLI::CheckedTransformer(formats))
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&arguments, formats](const std::string& name) {
+           const auto found = formats.find(name);
+           if (found == formats.end()) {
+             throw CLI::ValidationError("--output",
+                                        "'" + name + "' is not one of table, json, yaml");
+           }
+           arguments.format = found->second;
+         },
+         "table, json or yaml")
       ->type_name("FORMAT");
 }
 
@@ -99,10 +108,23 @@ std::vector<Command> DeclareCommands(CLI::App& app, Arguments& arguments) {
           {drain, hotrow::ctl::DrainShard},  {drop, hotrow::ctl::DropTable}};
 }
 
+int Misused(const CLI::ParseError& error, const std::vector<Command>& commands) {
+  std::string known;
+  bool chosen = false;
+  for (const Command& command : commands) {
+    known += (known.empty() ? "" : ", ") + command.app->get_name();
+    chosen = chosen || command.app->parsed();
+  }
+  std::fprintf(stderr, "hotrowctl: %s\n", error.what());
+  if (!chosen) std::fprintf(stderr, "hint: the commands are %s\n", known.c_str());
+  std::fprintf(stderr, "hint: hotrowctl --help, or hotrowctl COMMAND --help\n");
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("hotrowctl: looks at a running Hotrow cluster, and operates it");
+  CLI::App app("hotrowctl: looks at a running Hotrow cluster, and operates it", "hotrowctl");
   app.footer(kFooter);
   app.fallthrough();
   Arguments arguments;
@@ -110,8 +132,10 @@ int main(int argc, char** argv) {
   const std::vector<Command> commands = DeclareCommands(app, arguments);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {  // CLI11's way to report; it ends here
-    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const CLI::CallForHelp& help) {  // CLI11's way to report; it ends here
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return Misused(error, commands);
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return Report(command.run(arguments));

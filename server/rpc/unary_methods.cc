@@ -78,7 +78,7 @@ void UnaryMethods::RefuseAdminOnly() {
       return wire::ToStatus(
           {.kind = wire::ErrorKind::kPermissionDenied,
            .message = std::string(name) + " is served on the admin listener only, " + address,
-           .hint = "call it there: hotrowctl --admin " + address});
+           .hint = "hotrowctl calls it there (drop, drain, slowlog)"});
     };
   };
   refuse(drop_table_);
