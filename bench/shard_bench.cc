@@ -263,7 +263,7 @@ class Bench {
     const auto send = [&](const wire::PushRequest& request) {
       pushes.Prepare(request);
       pushes.Run(executor, 0, now);
-      for (const auto& result : pushes.Finish().results) {
+      for (const auto& result : pushes.Finish().message.results) {
         if (result.outcome != wire::Outcome::kApplied || result.duplicate) std::abort();
       }
     };
