@@ -55,8 +55,8 @@ void DeclareGlobal(CLI::App& app, Arguments& arguments) {
       ->envname("HOTROW_ADDRESS")
       ->capture_default_str();
   app.add_option("--admin", arguments.admin,
-                 "HOST:PORT of the admin listener of one shard, for shards, slowlog and drain; "
-                 "without it each shard says where its own is")
+                 "HOST:PORT of the admin listener of one shard; shards, slowlog, drain and drop "
+                 "then go to that shard alone. Without it each shard says where its own is")
       ->envname("HOTROW_ADMIN");
   app.add_option("--timeout", arguments.timeout_s, "seconds that a call may take")
       ->check(CLI::Range(1, 3600))

@@ -155,7 +155,7 @@ def test_drop_and_drain_go_to_the_admin_listeners(operated) -> None:
         assert _run(address, "drop", "dropped").returncode == 2
         assert table.size() == 100
         assert _json(address, "drop", "dropped", "--yes") == [
-            {"table": "dropped", "rows_dropped": 100}
+            {"table": "dropped", "rows_dropped": 100, "shards": 2}
         ]
         assert _run(address, "drop", "dropped", "--yes").returncode == 3
     assert _run(address, "drain", "2").returncode == 3
