@@ -122,8 +122,11 @@ def _object_errors() -> list[Planted]:
 
 def _network_errors() -> list[Planted]:
     policy, services = checks.check_network_policy, checks.check_services
+    admin, listen = checks.check_admin_listener, "admin_listen: 127.0.0.1:7071"
     peers = (*GRPC_RULE, "from")
     return [
+        Planted(admin, "none", configure(listen, ""), "every worker may drop"),
+        Planted(admin, "open", configure(listen, "admin_listen: 0.0.0.0:7071"), "from outside"),
         Planted(policy, "none", drop("NetworkPolicy"), "nobody for credentials"),
         Planted(policy, "everybody", change(*peers, to=[]), "lets everybody in"),
         Planted(policy, "no from", change(*peers, to=REMOVED), "lets everybody in"),

@@ -9,6 +9,7 @@ from deploy_checks.config_rules import (
     check_updates,
 )
 from deploy_checks.network_rules import (
+    check_admin_listener,
     check_disruption_budget,
     check_network_policy,
     check_ports,
@@ -37,6 +38,7 @@ ALL_RULES = (
     check_storage,
     check_updates,
     check_disruption_budget,
+    check_admin_listener,
     check_network_policy,
     check_ports,
     check_selectors,

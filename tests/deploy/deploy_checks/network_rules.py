@@ -5,6 +5,7 @@ from typing import Any
 from deploy_checks.bundle import Bundle, label, port_of
 
 __all__ = [
+    "check_admin_listener",
     "check_disruption_budget",
     "check_network_policy",
     "check_ports",
@@ -139,6 +140,16 @@ def _ingress(bundle: Bundle, rule: dict[str, Any]) -> list[str]:
         if serves_clients and "namespaceSelector" in peer:
             problems.append("a rule lets other namespaces reach the tables")
     return problems
+
+
+def check_admin_listener(bundle: Bundle) -> list[str]:
+    """Admin calls have a listener of their own, which nobody outside of the pod reaches."""
+    address = bundle.config.get("admin_listen") or ""
+    if not address:
+        return ["config: admin_listen is not set, so every worker may drop tables"]
+    if not address.startswith(("127.", "localhost", "[::1]")):
+        return [f"config: admin_listen {address} can be reached from outside the pod"]
+    return []
 
 
 def check_disruption_budget(bundle: Bundle) -> list[str]:

@@ -84,6 +84,7 @@ def running(server: Path, config: Path, variables: dict[str, str]) -> Iterator[R
     overrides = {
         "HOTROW_LISTEN": "127.0.0.1:0",
         "HOTROW_METRICS": "127.0.0.1:0",
+        "HOTROW_ADMIN_LISTEN": "127.0.0.1:0",
         "HOTROW_DATA_DIR": str(folder / "data"),
         "HOTROW_READY_FILE": str(ready_file),
     }
