@@ -8,10 +8,13 @@
 namespace hotrow {
 namespace {
 
+constexpr const char* kFileVariable = "HOTROW_CONFIG";
+
 constexpr const char* kFooter =
     "Every key can also stand in the --config file, or in the environment: listen as\n"
-    "HOTROW_LISTEN, tiers.hot_budget as HOTROW_TIERS__HOT_BUDGET. Flags win over the\n"
-    "environment, and that over the file. Exit codes: 0 stopped cleanly, 2 bad\n"
+    "HOTROW_LISTEN, tiers.hot_budget as HOTROW_TIERS__HOT_BUDGET; HOTROW_CONFIG names the\n"
+    "file. Flags win over the environment, and that over the file. Exit codes: 0 stopped cleanly, "
+    "2 bad\n"
     "configuration, 1 anything else.";
 
 struct Flags {
@@ -29,6 +32,19 @@ std::string FlagName(std::string key) {
   return "--" + key;
 }
 
+// The flags that are no keys.
+std::string NearestPlainFlag(const std::string& name) {
+  for (const char* flag : {"--config", "--check-config", "--print-config", "--version", "--help"}) {
+    if (EditDistance(name, flag) <= 2) return flag;
+  }
+  return "";
+}
+
+// A file that stands alone, or behind a flag that is none.
+bool NamesFile(const std::string& argument) {
+  return argument.ends_with(".yaml") || argument.ends_with(".yml");
+}
+
 // Why `arguments` could not be read, with the flag that was probably meant.
 std::string ExplainFlags(const CLI::App& app, const std::vector<std::string>& arguments,
                          const std::string& reason) {
@@ -37,11 +53,15 @@ std::string ExplainFlags(const CLI::App& app, const std::vector<std::string>& ar
     if (name.rfind("--", 0) != 0 || app.get_option_no_throw(name) != nullptr) continue;
     std::string key = name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
-    const std::string nearest = NearestKey(key);
+    const std::string nearest = MeantKey(key);
     if (FlagName(nearest) == name) return "'" + name + "' is not offered by this version";
-    const std::string hint =
-        nearest.empty() ? "see --help" : "did you mean '" + FlagName(nearest) + "'?";
+    const std::string plain = NearestPlainFlag(name);
+    const std::string meant = nearest.empty() || !plain.empty() ? plain : FlagName(nearest);
+    const std::string hint = meant.empty() ? "see --help" : "did you mean '" + meant + "'?";
     return "unknown flag '" + name + "'; " + hint;
+  }
+  for (const std::string& argument : arguments) {
+    if (NamesFile(argument)) return "a file of keys is read with --config " + argument;
   }
   std::string line = reason;
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -69,8 +89,15 @@ void DeclareFlags(CLI::App& app, Flags& flags) {
 absl::StatusOr<ServerConfig> Combine(const Flags& flags,
                                      const std::vector<std::string>& environment) {
   std::vector<Setting> settings;
-  if (!flags.config_file.empty()) {
-    absl::StatusOr<std::vector<Setting>> file = ReadConfigFile(flags.config_file);
+  std::string config_file = flags.config_file;
+  for (const std::string& variable : environment) {
+    const std::string prefix = std::string(kFileVariable) + "=";
+    if (config_file.empty() && variable.rfind(prefix, 0) == 0) {
+      config_file = variable.substr(prefix.size());
+    }
+  }
+  if (!config_file.empty()) {
+    absl::StatusOr<std::vector<Setting>> file = ReadConfigFile(config_file);
     if (!file.ok()) return file.status();
     settings = *std::move(file);
   }
@@ -78,7 +105,9 @@ absl::StatusOr<ServerConfig> Combine(const Flags& flags,
   for (const auto& [key, value] : flags.values) settings.push_back({key, value, FlagName(key)});
   ServerConfig config;
   if (absl::Status status = ApplySettings(settings, config); !status.ok()) return status;
-  if (absl::Status status = FinishConfig(config); !status.ok()) return status;
+  if (absl::Status status = FinishConfig(config); !status.ok()) {
+    return WithOrigin(status, settings);
+  }
   return config;
 }
 

@@ -19,22 +19,6 @@ constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
 constexpr int64_t kMinRpcMemoryBytes = int64_t{16} << 20;
 constexpr std::chrono::minutes kMinSessionIdle(1);
 
-// Levenshtein distance.
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
 // A refused key also stands for everything below it: "tls" for "tls.cert".
 bool Covers(const ConfigField& field, const std::string& key) {
   if (key == field.key) return true;
@@ -50,8 +34,13 @@ absl::Status Apply(const Setting& setting, ServerConfig& config) {
     return absl::InvalidArgumentError(setting.origin + ": " + setting.key + ": " +
                                       std::string(status.message()));
   }
-  const std::string nearest = NearestKey(setting.key);
-  const std::string hint = nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  if (const std::string below = KeysBelow(setting.key); !below.empty()) {
+    return absl::InvalidArgumentError(
+        setting.origin + ": " + setting.key +
+        ": is a section; write its keys, indented, below it: " + below);
+  }
+  const std::string meant = MeantKey(setting.key);
+  const std::string hint = meant.empty() ? "" : "; did you mean '" + meant + "'?";
   return absl::InvalidArgumentError(setting.origin + ": unknown key '" + setting.key + "'" + hint);
 }
 
@@ -143,6 +132,65 @@ absl::Status CheckSizes(const ServerConfig& config) {
 }
 
 }  // namespace
+
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string KeysBelow(const std::string& key) {
+  std::string below;
+  for (const ConfigField& field : ConfigFields()) {
+    const std::string known = field.key;
+    if (known.rfind(key + ".", 0) != 0) continue;
+    below += (below.empty() ? "" : ", ") + known.substr(key.size() + 1);
+  }
+  return below;
+}
+
+std::string MeantKey(const std::string& key) {
+  const std::string nearest = NearestKey(key);
+  if (!nearest.empty()) return nearest;
+  const std::pair<const char*, const char*> others[] = {{"port", "listen"},
+                                                        {"host", "listen"},
+                                                        {"address", "listen"},
+                                                        {"bind", "listen"},
+                                                        {"threads", "strands"},
+                                                        {"workers", "strands"},
+                                                        {"nodes", "shards"},
+                                                        {"replicas", "shards"},
+                                                        {"peers", "shards"},
+                                                        {"id", "shard"},
+                                                        {"rank", "shard"},
+                                                        {"admin", "admin_listen"},
+                                                        {"budget", "tiers.hot_budget"},
+                                                        {"capacity", "tiers.hot_budget"}};
+  for (const auto& [word, meant] : others) {
+    if (key == word) return meant;
+  }
+  return "";
+}
+
+absl::Status WithOrigin(const absl::Status& status, const std::vector<Setting>& settings) {
+  const std::string message(status.message());
+  const std::string key = message.substr(0, message.find(": "));
+  for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
+    if (setting->key == key) {
+      return absl::InvalidArgumentError(setting->origin + ": " + message);
+    }
+  }
+  return status;
+}
 
 std::string NearestKey(const std::string& key) {
   std::string nearest;

@@ -81,5 +81,13 @@ std::vector<Setting> ReadEnvironment(const std::vector<std::string>& variables);
 
 // The key nearest to `key` when it is near enough to be a slip, else empty.
 std::string NearestKey(const std::string& key);
+// The same for words that mean a key although they are spelt otherwise: "port" for "listen".
+std::string MeantKey(const std::string& key);
+// Whether settings stand below `key`; names some of them.
+std::string KeysBelow(const std::string& key);
+// Levenshtein distance.
+size_t EditDistance(const std::string& a, const std::string& b);
+// `status` of FinishConfig, which begins with its key, with the origin of that key before it.
+absl::Status WithOrigin(const absl::Status& status, const std::vector<Setting>& settings);
 
 }  // namespace hotrow

@@ -40,6 +40,20 @@ ConfigField TextField(const char* key, const char* help, std::string ServerConfi
           [=](const ServerConfig& config) { return config.*member; }};
 }
 
+// A shell would expand a tilde in front; here it would be the name of a folder.
+ConfigField PathField(const char* key, const char* help, std::string ServerConfig::* member) {
+  ConfigField field = TextField(key, help, member);
+  field.set = [set = field.set](ServerConfig& config, const std::string& text) {
+    if (text.rfind('~', 0) == 0) {
+      return absl::InvalidArgumentError("'" + text +
+                                        "' begins with ~, which only a shell expands; "
+                                        "write the whole path");
+    }
+    return set(config, text);
+  };
+  return field;
+}
+
 ConfigField ChoiceField(const char* key, const char* help, std::string ServerConfig::* member,
                         std::vector<std::string> choices) {
   ConfigField field = TextField(key, help, member);
@@ -161,14 +175,14 @@ void AddServingFields(std::vector<ConfigField>& fields) {
   fields.push_back(
       TextField("listen", "HOST:PORT of the gRPC services; port 0: a free one", &C::listen));
   fields.push_back(
-      TextField("unix", "path of a Unix socket for clients on this host", &C::unix_path));
+      PathField("unix", "path of a Unix socket for clients on this host", &C::unix_path));
   fields.push_back(TextField("admin_listen",
                              "HOST:PORT that alone serves what drops tables, drains, restores or "
                              "names clients; empty: listen does",
                              &C::admin_listen));
   fields.push_back(TextField("metrics", "HOST:PORT of the metrics and health pages", &C::metrics));
   fields.push_back(
-      TextField("data_dir", "directory that this shard locks and marks as its own", &C::data_dir));
+      PathField("data_dir", "directory that this shard locks and marks as its own", &C::data_dir));
   fields.push_back(TextField("cluster_id", "name of the cluster that a data directory belongs to",
                              &C::cluster_id));
   fields.push_back(NumberField("partitions", "fixed for the life of a cluster; power of two",
@@ -197,7 +211,7 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
                                  "with the time of each stage; 0: none",
                                  &C::slow_call));
   fields.push_back(
-      TextField("ready_file", "gets the chosen addresses as JSON once serving", &C::ready_file));
+      PathField("ready_file", "gets the chosen addresses as JSON once serving", &C::ready_file));
   fields.push_back(InsecureField());
   fields.push_back(NumberField("strands", "threads that write rows; 0: chosen by the machine",
                                &C::strands, 0, 1024));

@@ -1,6 +1,5 @@
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <set>
@@ -15,12 +14,14 @@ constexpr int kMaxDepth = 4;
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
 constexpr const char* kPrefix = "HOTROW_";
 
-// Whether settings stand below `key`.
-bool IsSection(const std::string& key) {
-  const std::vector<ConfigField>& fields = ConfigFields();
-  return std::any_of(fields.begin(), fields.end(), [&](const ConfigField& field) {
-    return std::string(field.key).rfind(key + ".", 0) == 0;
-  });
+// What the library finds wrong, in words that help whoever wrote the line.
+std::string ExplainYaml(const YAML::Exception& error, const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i <= error.mark.line && std::getline(lines, line); ++i) {
+  }
+  if (line.find('\t') != std::string::npos) return "indent with spaces, not with tabs";
+  return error.msg + "; look at the indentation and the quotes of this line and the one above";
 }
 
 // Walks a parsed file into settings.
@@ -32,7 +33,6 @@ class Flattener {
     if (node.IsMap() && depth < kMaxDepth) return AddMap(key, node, depth);
     if (node.IsSequence()) return AddSequence(key, node);
     if (node.IsScalar()) return Emit(key, node.Scalar(), node);
-    if (node.IsNull()) return Refuse(node, key + ": has no value");
     return Refuse(node, key + ": sections do not nest so deep");
   }
   std::vector<Setting> Take() { return std::move(settings_); }
@@ -41,18 +41,26 @@ class Flattener {
   absl::Status Refuse(const YAML::Node& node, const std::string& reason) const {
     return absl::InvalidArgumentError(Origin(node) + ": " + reason);
   }
+  absl::Status RefuseEmpty(const std::string& key, const YAML::Node& node) const {
+    const std::string below = KeysBelow(key);
+    return Refuse(node, key + (below.empty() ? ": has no value"
+                                             : ": is a section; write its keys, indented, below "
+                                               "it: " +
+                                                   below));
+  }
   std::string Origin(const YAML::Node& node) const {
     return path_ + ":" + std::to_string(node.Mark().line + 1);
   }
 
   absl::Status AddMap(const std::string& key, const YAML::Node& node, int depth) {
     // An empty section says nothing, but its name may be one that is refused.
-    if (!key.empty() && node.size() == 0 && !IsSection(key)) return Emit(key, "", node);
+    if (!key.empty() && node.size() == 0 && KeysBelow(key).empty()) return Emit(key, "", node);
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return Refuse(entry.first, "a key is not a plain word");
       const std::string inner =
           key.empty() ? entry.first.Scalar() : key + "." + entry.first.Scalar();
       if (!seen_.insert(inner).second) return Refuse(entry.first, inner + ": is given twice");
+      if (entry.second.IsNull()) return RefuseEmpty(inner, entry.first);
       if (absl::Status status = Add(inner, entry.second, depth + 1); !status.ok()) return status;
     }
     return absl::OkStatus();
@@ -106,7 +114,7 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::string& path) {
     return flattener.Take();
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(path + ":" + std::to_string(error.mark.line + 1) + ": " +
-                                      error.msg);
+                                      ExplainYaml(error, *text));
   }
 }
 

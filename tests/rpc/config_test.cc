@@ -154,6 +154,68 @@ TEST(Config, UnknownFlagsGetASuggestion) {
   EXPECT_SAYS(Refusal({"--listen"}), "--listen");
 }
 
+// What people write at first, and what brings them on.
+TEST(Config, TypicalMistakesAreMetWithWhatToWriteInstead) {
+  testing::TemporaryDirectory directory;
+  const auto refusal = [&](const std::string& text) {
+    return Refusal({"--config", directory.Write("c.yaml", text)});
+  };
+  EXPECT_SAYS(refusal("shard: 0\ntiers:\nhot_budget: 4GiB\n"), "c.yaml:2: tiers: is a section");
+  EXPECT_SAYS(refusal("tiers: 4GiB\n"), "below it: hot_budget");
+  EXPECT_SAYS(refusal("tiers:\n\thot_budget: 4GiB\n"), "c.yaml:2: indent with spaces");
+  EXPECT_SAYS(refusal("shard: 0\n  listen: 127.0.0.1:1\n"), "c.yaml:2: illegal map value; look");
+  EXPECT_SAYS(refusal("log:\n  level: debug\n"), "did you mean 'log_level'");
+  EXPECT_SAYS(refusal("slow_call: 1s\n"), "did you mean 'log.slow_call'");
+  EXPECT_SAYS(refusal("shard: 0\nmetrics: 9090\n"), "c.yaml:2: metrics: '9090' is not HOST:PORT");
+  EXPECT_SAYS(refusal("listen: 0.0.0.0:1\n"), "c.yaml:1: listen: 0.0.0.0:1 can be reached");
+  EXPECT_SAYS(refusal("shards: 2\n"), "c.yaml:1: shards: '2' is not HOST:PORT");
+  EXPECT_SAYS(refusal("port: 7070\n"), "did you mean 'listen'");
+  EXPECT_SAYS(refusal("threads: 4\n"), "did you mean 'strands'");
+  EXPECT_SAYS(refusal("Listen: 127.0.0.1:1\n"), "did you mean 'listen'");
+  EXPECT_SAYS(refusal("data-dir: /x\n"), "did you mean 'data_dir'");
+  EXPECT_SAYS(refusal("data_dir: ~/hotrow\n"), "write the whole path");
+  EXPECT_SAYS(refusal("tiers: {hot_budget: 90%}\n"), "write for example 512MiB");
+  EXPECT_SAYS(refusal("drain_timeout: 60\n"), "write for example 250ms");
+  EXPECT_SAYS(refusal("insecure: yes\n"), "true or false");
+  EXPECT_SAYS(Refusal({"--metrics", "9090"}), "--metrics: metrics: '9090'");
+  EXPECT_SAYS(Refusal({"--port", "7070"}), "did you mean '--listen'");
+  EXPECT_SAYS(Refusal({"--conf", "c.yaml"}), "did you mean '--config'");
+  EXPECT_SAYS(Refusal({"-c", "c.yaml"}), "--config c.yaml");
+  EXPECT_SAYS(Refusal({"c.yaml"}), "--config c.yaml");
+  EXPECT_SAYS(Refusal({"--check-confg"}), "did you mean '--check-config'");
+  EXPECT_SAYS(Refusal({}, {"HOTROW_METRICS=9090"}), "HOTROW_METRICS: metrics: '9090'");
+  EXPECT_SAYS(Refusal({}, {"HOTROW_LOG_SLOW_CALL=1s"}), "did you mean 'log.slow_call'");
+}
+
+TEST(Config, TheFileMayBeNamedInTheEnvironment) {
+  testing::TemporaryDirectory directory;
+  const std::string file = directory.Write("c.yaml", "partitions: 8\n");
+  const std::string other = directory.Write("d.yaml", "partitions: 16\n");
+  EXPECT_EQ(Accepted({}, {"HOTROW_CONFIG=" + file}).partitions, 8u);
+  EXPECT_EQ(Accepted({"--config", other}, {"HOTROW_CONFIG=" + file}).partitions, 16u);
+  EXPECT_SAYS(Refusal({}, {"HOTROW_CONFIG=" + directory.File("none")}), "cannot be read");
+}
+
+TEST(Config, AnAdminListenerIsAnAddressOfItsOwn) {
+  EXPECT_EQ(Accepted({}).admin_listen, "");
+  EXPECT_EQ(Accepted({"--admin-listen", "127.0.0.1:7071"}).admin_listen, "127.0.0.1:7071");
+  EXPECT_EQ(Accepted({}, {"HOTROW_ADMIN_LISTEN=127.0.0.1:0"}).admin_listen, "127.0.0.1:0");
+  EXPECT_SAYS(Refusal({"--admin-listen", "7071"}), "HOST:PORT");
+  EXPECT_SAYS(Refusal({"--admin-listen", "0.0.0.0:7071"}), "--insecure");
+  EXPECT_SAYS(Refusal({"--admin-listen", "127.0.0.1:7070"}), "the address of listen already");
+  EXPECT_SAYS(Refusal({"--metrics", "127.0.0.1:1", "--admin-listen", "127.0.0.1:1"}),
+              "admin_listen: 127.0.0.1:1 is the address of metrics already");
+  Accepted(
+      {"--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"});
+}
+
+TEST(Config, SlowCallsHaveAThresholdThatCanBeTurnedOff) {
+  EXPECT_EQ(Accepted({}).slow_call, std::chrono::milliseconds(250));
+  EXPECT_EQ(Accepted({"--log-slow-call", "1.5s"}).slow_call, std::chrono::milliseconds(1500));
+  EXPECT_EQ(Accepted({}, {"HOTROW_LOG__SLOW_CALL=0"}).slow_call.count(), 0);
+  EXPECT_SAYS(Refusal({"--log-slow-call", "fast"}), "not a duration");
+}
+
 TEST(Config, WhatItPrintsIsWhatItReads) {
   testing::TemporaryDirectory directory;
   const Words arguments = {"--shards",
@@ -170,6 +232,10 @@ TEST(Config, WhatItPrintsIsWhatItReads) {
                            "17",
                            "--queue-session-idle",
                            "90m",
+                           "--admin-listen",
+                           "127.0.0.1:3",
+                           "--log-slow-call",
+                           "0",
                            "--insecure"};
   Words printing = arguments;
   printing.push_back("--print-config");
