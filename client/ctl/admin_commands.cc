@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/admin_shards.h"
@@ -143,8 +144,8 @@ absl::Status ShowSlowCalls(const Arguments& arguments) {
     if (!first.ok()) Complain(status);  // the first one is told at the end
     first.Update(status);
   }
-  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-    return a.second.answered_ms() > b.second.answered_ms();
+  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.second.answered_ms(), a.first) < std::pair(a.second.answered_ms(), b.first);
   });
   if (arguments.limit > 0 && calls.size() > arguments.limit) calls.resize(arguments.limit);
   std::vector<Record> records;

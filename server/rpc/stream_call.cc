@@ -3,14 +3,22 @@
 #include <grpc/support/time.h>
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "proto/wire/batch_codec.h"
+#include "server/ops/log_fields.h"
 
 namespace hotrow {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+nlohmann::json FieldsOf(const CallOrigin& origin) {
+  nlohmann::json fields = {{"peer", origin.peer}};
+  if (!origin.trace_id.empty()) fields["trace_id"] = origin.trace_id;
+  return fields;
+}
 
 // What a request is charged with until its reply is there.
 constexpr auto kReplyBytes = static_cast<int64_t>(wire::kMaxMessageBytes);
@@ -177,6 +185,7 @@ void StreamCall::OnWatch(bool ok) {
     if (!ok || !writing_) return;
     if (Clock::now() < write_began_ + limits_.max_write_time) return Watch();
   }
+  const LogFields fields(FieldsOf(origin()));
   SPDLOG_WARN("a stream of {} was cut: its client took no reply for {} ms", origin().peer,
               limits_.max_write_time.count());
   handler_->CountCut();

@@ -1,6 +1,7 @@
 #include "server/rpc/stream_handlers.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,10 +32,11 @@ StageTimes StagesOf(RpcMetrics::Time start, RpcMetrics::Time decoded, const Requ
   return stages;
 }
 
-std::vector<NamedStage> Named(const StageTimes& stages) {
+// None of a request that was refused before a strand took it up.
+std::vector<NamedStage> Named(const std::optional<StageTimes>& stages) {
   std::vector<NamedStage> named;
-  for (size_t i = 0; i < kStageCount; ++i) {
-    named.emplace_back(NameOf(static_cast<Stage>(i)), stages[i]);
+  for (size_t i = 0; stages.has_value() && i < kStageCount; ++i) {
+    named.emplace_back(NameOf(static_cast<Stage>(i)), (*stages)[i]);
   }
   return named;
 }
@@ -72,10 +74,10 @@ struct Pending {
     if (message.error.kind == wire::ErrorKind::kOverloaded) metrics->CountOverload();
     const int code = static_cast<int>(wire::CodeOf(message.error.kind));
     const auto taken = metrics->End(method, start, {code, received_bytes, encoded.Length()});
-    StageTimes stages{};
+    std::optional<StageTimes> stages;
     if (times.complete()) {
       stages = StagesOf(start, decoded, times, start + taken);
-      metrics->CountStages(method, stages);
+      metrics->CountStages(method, *stages);
     }
     if (metrics->slow_log().IsSlow(taken)) {
       metrics->CountSlow({.answered = std::chrono::system_clock::now(),

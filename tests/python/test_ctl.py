@@ -221,7 +221,7 @@ def test_status_shows_servers_with_another_list_of_shards() -> None:
         settings.update(shards=[swapped[1], cluster.addresses[1]], data_dir="")
         config.write_text(json.dumps(settings))
         ready = Path(settings["ready_file"])
-        ready.unlink()  # of the life that was stopped
+        ready.unlink(missing_ok=True)  # of the life that was stopped
         other = subprocess.Popen([find_server(), "--config", config], stderr=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 30

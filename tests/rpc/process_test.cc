@@ -1,6 +1,7 @@
 // The real program: what it prints, the addresses that it picks, how it ends.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -178,6 +179,28 @@ TEST(Program, LogsAreOneJsonObjectPerLine) {
   }
   EXPECT_GE(lines, 3);
   EXPECT_NE(log.str().find("in memory only"), std::string::npos);
+}
+
+TEST(Program, AFloodOfLinesIsBoundedAndAccountedFor) {
+  constexpr int kSessions = 60;
+  TemporaryDirectory directory;
+  Process process(directory, Serving(directory));
+  TestClient client(WaitReady(directory, process)["listen"].get<std::string>());
+  for (int i = 0; i < kSessions; ++i) client.OpenSession(fmt::format("{:016}", i));
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  std::stringstream log(directory.Read("stderr"));
+  std::string line;
+  int written = 0;
+  int left_out = 0;
+  while (std::getline(log, line)) {
+    const auto entry = nlohmann::json::parse(line);
+    if (entry["msg"].get<std::string>().rfind("session ", 0) != 0) continue;
+    ++written;
+    left_out += entry.value("left_out", 0);
+  }
+  EXPECT_LT(written, kSessions / 2);
+  EXPECT_EQ(written + left_out, kSessions);
 }
 
 TEST(Program, BadConfigurationExitsWithTwoAndOneLine) {
