@@ -39,6 +39,7 @@ fi
 say "installing ${#missing[@]} Debian packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 # A list from an earlier day may name files that are gone: refresh it before giving up.
-install() { apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null; }
+# RUNLEVEL: services that come with a package, such as prometheus, are not started.
+install() { RUNLEVEL=1 apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null; }
 apt-get update -q </dev/null
 install || { apt-get update -q </dev/null && install; }
