@@ -94,7 +94,11 @@ int LocalServers::Stop(int shard) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void LocalServers::Signal(int shard, int signal) { kill(pids_[shard], signal); }
+void LocalServers::Signal(int shard, int signal) {
+  kill(pids_[shard], signal);
+  // The last of its threads may still answer for a while.
+  if (signal == SIGSTOP) waitpid(pids_[shard], nullptr, WUNTRACED);
+}
 
 std::shared_ptr<Client> LocalServers::Connect(ConnectOptions options) const {
   if (options.addresses.empty()) options.addresses = {addresses_[0]};

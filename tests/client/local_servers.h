@@ -27,7 +27,7 @@ class LocalServers {
   void Kill(int shard);   // SIGKILL
   // SIGTERM; the exit code, -1 when a signal ended it. A sanitizer's report is not 0.
   int Stop(int shard);
-  void Signal(int shard, int signal);  // SIGSTOP, SIGCONT
+  void Signal(int shard, int signal);  // SIGSTOP (returns once it has stopped), SIGCONT
   pid_t pid(int shard) const { return pids_[static_cast<size_t>(shard)]; }
   // Fails the test when it cannot connect.
   std::shared_ptr<Client> Connect(ConnectOptions options = {}) const;
