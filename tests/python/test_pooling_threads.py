@@ -12,6 +12,7 @@ from bags import MODES, bag_of, row_gradients
 import hotrow
 
 BAGS, KEYS_A_BAG, ROWS = 1000, 7, 500
+NONE = hotrow._native.GradientScale.none
 
 
 @pytest.fixture(autouse=True)
@@ -55,36 +56,39 @@ def test_weighted_sums_on_two_threads_give_the_bits_of_one(table):
     assert pass_of(table, "sum", 2, weights) == pass_of(table, "sum", 1, weights)
 
 
-def test_modules_that_pool_at_the_same_time_share_the_threads(table):
-    wanted = pass_of(table, "mean", 2)
+def test_calls_at_the_same_time_share_the_threads(table):
+    pooled, gradient, wanted = pooled_bags(table, 50_000)
     found = []
 
-    def pool():
-        found.extend(pass_of(table, "mean", 2) == wanted for _ in range(5))
+    def work():
+        found.extend(np.array_equal(pooled.backward(gradient, NONE)[1], wanted) for _ in range(30))
 
-    threads = [threading.Thread(target=pool) for _ in range(3)]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert found == [True] * 15
+    assert found == [True] * 120
+
+
+def pooled_bags(table, bags):
+    """Return a native forward pass on two threads, an output gradient, and its row gradients."""
+    torch.set_num_threads(2)
+    keys = torch.arange(bags * KEYS_A_BAG) % ROWS
+    out = bag_of(table, "sum")(keys, torch.arange(0, len(keys), KEYS_A_BAG))
+    pooled = out.grad_fn.pooled
+    gradient = np.ones((bags, table.dim), np.float32)
+    return pooled, gradient, pooled.backward(gradient, NONE)[1]
 
 
 def test_a_forked_child_pools_alone(table):
     """It has none of the parent's threads: waiting for them would never end."""
-    torch.set_num_threads(2)
-    bag = bag_of(table, "sum")
-    keys = torch.arange(BAGS * KEYS_A_BAG) % ROWS
-    out = bag(keys, torch.arange(0, len(keys), KEYS_A_BAG))
-    pooled = out.grad_fn.pooled
-    gradient = np.ones((BAGS, table.dim), np.float32)
-    kind = hotrow._native.GradientScale.none
-    wanted = pooled.backward(gradient, kind)[1]
+    pooled, gradient, wanted = pooled_bags(table, BAGS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, on purpose
         child = os.fork()
     if child == 0:
-        same = np.array_equal(pooled.backward(gradient, kind)[1], wanted)
+        same = np.array_equal(pooled.backward(gradient, NONE)[1], wanted)
         os._exit(0 if same else 1)
     assert ended_with(child) == 0
 
