@@ -24,10 +24,10 @@ def measures_of(results: harness.Results) -> list[Measure]:
     for case in CASES:
         middle, high = f"{case}, p50", f"{case}, p99"
         own, raw = results[OWN], results["raw TCP, same bytes"]
-        empty = Figure("empty gRPC call", results["empty unary gRPC call"][middle].median)
+        empty = Figure.of("empty gRPC call", results["empty unary gRPC call"][middle], "us")
         for what, peer, bar in (
             (middle, empty, MIDDLE_BAR if case == CASES[0] else None),
-            (high, Figure("our own p50", own[middle].median), TAIL_BAR),
+            (high, Figure.of("our own p50", own[middle], "us"), TAIL_BAR),
         ):
             found.append(
                 Measure(
@@ -36,7 +36,7 @@ def measures_of(results: harness.Results) -> list[Measure]:
                     "us",
                     own[what].median,
                     peer,
-                    Figure("raw TCP", raw[what].median),
+                    Figure.of("raw TCP", raw[what], "us"),
                     bar,
                     measures.spread_of(own[what]),
                 )

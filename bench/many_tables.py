@@ -25,7 +25,7 @@ def measures_of(results: harness.Results) -> list[Measure]:
             "one pull of 26 tables x 2048 keys, dim 16, 2 shards, one message each",
             "us",
             own.median,
-            Figure("one table, same rows", results["one table"][CASE].median),
+            Figure.of("one table, same rows", results["one table"][CASE], "us"),
             None,
             BAR,
             measures.spread_of(own),

@@ -35,7 +35,7 @@ def operations(threads: int) -> dict[str, int]:
 def measures_of(results: harness.Results, threads: int) -> list[Measure]:
     """For each pass and mode the kind of keys that comes off worse."""
     copied = results[OWN].get(LIMIT)
-    limit = Figure("memcpy of the rows", copied.median) if copied else None
+    limit = Figure.of("memcpy of the rows", copied) if copied else None
     found = []
     for what, mode in itertools.product(PASSES, MODES):
         both = [_measure(results, f"{what}:{mode}:{k}:{threads}", limit) for k in KEYS]
@@ -46,7 +46,7 @@ def measures_of(results: harness.Results, threads: int) -> list[Measure]:
 def _measure(results: harness.Results, operation: str, limit: Figure | None) -> Measure:
     what, mode, keys, threads = operation.split(":")
     own = results[OWN][operation]
-    peer = Figure("torch.nn.EmbeddingBag", results[TORCH][operation].median)
+    peer = Figure.of("torch.nn.EmbeddingBag", results[TORCH][operation])
     return Measure(
         "P8",
         f"{what}, {mode}, {threads} thread{'s' * (threads != '1')}, {keys}",

@@ -31,8 +31,8 @@ def measures_of(results: harness.Results) -> list[Measure]:
                     f"pull of {case}, {link}",
                     "GB/s",
                     series.median,
-                    Figure("protobuf stub, TCP", stub[case].median),
-                    Figure(f"raw {link}", raw[case].median),
+                    Figure.of("protobuf stub, TCP", stub[case]),
+                    Figure.of(f"raw {link}", raw[case]),
                     bar,
                     measures.spread_of(series),
                 )

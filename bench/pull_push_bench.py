@@ -36,9 +36,7 @@ PUSH_BAR = Bar("peer", at_least=2)
 
 def best_networked(results: harness.Results, operation: str) -> Figure:
     """The fastest peer over a network or shared memory in this run."""
-    figures = [
-        Figure(name, results[name][operation].median) for name in NETWORKED if name in results
-    ]
+    figures = [Figure.of(name, results[name][operation]) for name in NETWORKED if name in results]
     return max((f for f in figures if f.value > 0), key=lambda f: f.value, default=Figure("-", 0))
 
 
@@ -47,7 +45,7 @@ def measures_of(results: harness.Results, keys: str) -> list[Measure]:
     rpc = results.get(RPC_TCP)
     found = []
     for operation, name in (("pull", "pull"), ("pull4", "pull, 4 in flight")):
-        peer = Figure("torch.rpc, TCP", rpc[operation].median) if rpc else None
+        peer = Figure.of("torch.rpc, TCP", rpc[operation]) if rpc else None
         found.append(_measure(results, "P2", (operation, f"{name}, {keys}"), peer, PULL_BAR))
     for operation, name in (("push", "Adagrad push"), ("push_pull", "push, then pull")):
         peer = best_networked(results, operation)
@@ -66,7 +64,7 @@ def _measure(
         "M rows/s",
         own.median,
         peer,
-        Figure("raw TCP", limit[what[0]].median) if limit else None,
+        Figure.of("raw TCP", limit[what[0]]) if limit else None,
         bar,
         measures.spread_of(own),
     )

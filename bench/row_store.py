@@ -20,7 +20,7 @@ CASE = "pull"
 def measures_of(results: harness.Results) -> list[Measure]:
     """Beside the faster of both peers."""
     own = results[OWN][CASE]
-    figures = [Figure(name, results[name][CASE].median) for name in PEERS]
+    figures = [Figure.of(name, results[name][CASE]) for name in PEERS]
     return [
         Measure(
             "P6",
@@ -28,7 +28,7 @@ def measures_of(results: harness.Results) -> list[Measure]:
             "M rows/s",
             own.median,
             max(figures, key=lambda figure: figure.value),
-            Figure("memcpy", results["memcpy"][CASE].median),
+            Figure.of("memcpy", results["memcpy"][CASE]),
             BAR,
             measures.spread_of(own),
         )

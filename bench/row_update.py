@@ -56,12 +56,12 @@ def peers(fbgemm_python: str | None) -> list[harness.PeerSpec]:
 def update_measures(results: harness.Results) -> list[Measure]:
     """Updates beside torch's optimizers."""
     own = results[OWN]
-    limit = Figure("memcpy of 3 rows", own[LIMIT].median)
+    limit = Figure.of("memcpy of 3 rows", own[LIMIT])
     found = []
     for optimizer, peer in PEER_NAMES.items():
         for keys in KEYS:
             operation = f"update:{optimizer}:{keys}"
-            figure = Figure(peer, results[TORCH][operation].median)
+            figure = Figure.of(peer, results[TORCH][operation])
             what = f"update, {optimizer}, {keys}"
             found.append(_measure(own[operation], what, figure, UPDATE_BAR, limit))
     return found
@@ -74,12 +74,12 @@ def step_measures(results: harness.Results) -> list[Measure]:
     for operation in QUOTED:
         _, optimizer, keys = operation.split(":")
         if FBGEMM in results:
-            peer = Figure("FBGEMM, fused", results[FBGEMM][operation].median)
+            peer = Figure.of("FBGEMM, fused", results[FBGEMM][operation])
         else:
             peer = quoted(operation, torch[operation].median)
         what = f"step of bags of 20, {optimizer}, {keys}"
         found.append(_measure(own[operation], what, peer, FBGEMM_BAR, None))
-        beside = Figure("torch", torch[operation].median)
+        beside = Figure.of("torch", torch[operation])
         found.append(_measure(own[operation], what, beside, None, None))
     return found
 

@@ -7,7 +7,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 out=bench/out
-limit_seconds=240
+limit_seconds=400
 mkdir -p "$out"
 rm -f "$out"/*.txt "$out"/*.json "$out"/*.md "$out/bench.png"
 export HOTROW_SERVER=$build/release/bin/hotrow-server HOTROW_BUILD=$build

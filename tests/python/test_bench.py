@@ -33,6 +33,8 @@ from bench.peers import bare_tcp_peer, worker
 from bench.pull_push_bench import OWN, PEERS
 from bench.workload import KEYS, KeySource, Shape
 
+BAR2 = Bar("peer", at_least=2)
+
 
 def series(value):
     return harness.Series([value / 2, value, value * 2])
@@ -199,6 +201,19 @@ def test_a_bar_is_met_or_missed_by_the_ratio_of_the_run(bar, met, missed):
     assert measure(missed, bar=bar, limit=limit).verdict == measures.MISSED
 
 
+def test_a_peer_that_was_held_up_in_most_rounds_does_not_meet_our_bar():
+    """Medians say 3x, the best rounds 1.5x."""
+    held_up = Figure.of("peer", harness.Series([1.0, 1.0, 2.0]))
+    judged = Measure("P0", "", "M rows/s", 3.0, held_up, bar=BAR2, spread=(2.9, 3.0))
+    assert (judged.ratio("peer"), judged.best_ratio("peer")) == (3.0, 1.5)
+    assert judged.verdict == measures.MISSED and judged.margin == 0.75
+    times = Figure.of("peer", harness.Series([100.0, 300.0, 300.0]), "us")
+    slow = Measure(
+        "P0", "", "us", 300.0, times, bar=Bar("peer", at_most=1.5), spread=(200.0, 400.0)
+    )
+    assert (slow.best_ratio("peer"), slow.verdict) == (2.0, measures.MISSED)
+
+
 def test_a_bar_without_the_figure_that_it_is_about_is_missed():
     assert measure(5.0, peer=0.0, bar=Bar("peer", at_least=1)).verdict == measures.MISSED
     assert measure(5.0, bar=Bar("limit", at_least=1)).verdict == measures.MISSED
@@ -225,6 +240,7 @@ def test_the_table_shows_figures_ratios_and_bars():
         "1.5 peer",
         "-",
         "2.00x",
+        "-",
         "-",
         ">= 1.2 x peer",
         "met",
@@ -256,6 +272,13 @@ def test_a_missed_bar_is_told_but_is_no_error(reported, tmp_path):
     assert harness.machine() in printed
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
     assert "MISSED" in (tmp_path / "table.md").read_text()
+
+
+@pytest.mark.parametrize(("load", "busy"), [(0.5, False), (99.0, True)])
+def test_a_busy_machine_is_told(reported, monkeypatch, load, busy):
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert ("BUSY MACHINE" in reported(measure(3.0))[1]) == busy
 
 
 def test_a_wrong_peer_turns_the_verdict(reported):
@@ -306,7 +329,7 @@ def test_pulls_are_beside_rpc_over_tcp_and_pushes_beside_the_best_networked_peer
     assert verdicts(found) == ["met", "met", "MISSED", "MISSED"]
     # In process is no network: it is not the peer. Shared memory is.
     shared = pull_push_bench.measures_of(pull_push_results(3.0, 1.0, 2.9, 9.0), "uniform")
-    assert shared[2].peer == Figure(PEERS[2].name, 2.9)
+    assert shared[2].peer == Figure(PEERS[2].name, 2.9, 5.8)
     assert verdicts(shared) == ["met", "met", "MISSED", "MISSED"]
 
 
