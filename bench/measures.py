@@ -15,16 +15,20 @@ from pathlib import Path
 
 from bench import harness
 
-MET, MISSED, NO_BAR = "met", "MISSED", "-"
+MET, MISSED, QUOTED, NO_BAR = "met", "MISSED", "quoted", "-"
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """Whose figure, the median in the unit of its measure, and the best round's, if known."""
+    """Whose figure, the median in the unit of its measure, and the best round's, if known.
+
+    ``quoted``: it follows from a published figure, so nothing is judged by it.
+    """
 
     name: str
     value: float
     best: float | None = None
+    quoted: bool = False
 
     @classmethod
     def of(cls, name: str, series: harness.Series, unit: str = "") -> Figure:
@@ -93,9 +97,12 @@ class Measure:
 
     @property
     def verdict(self) -> str:
-        """MET, MISSED or NO_BAR. A figure that is missing misses its bar."""
+        """MET, MISSED, QUOTED or NO_BAR. A figure that is missing misses its bar."""
         if self.bar is None:
             return NO_BAR
+        other = self.peer if self.bar.of == "peer" else self.limit
+        if other is not None and other.quoted:
+            return QUOTED
         return MET if self.margin >= 1 else MISSED
 
 

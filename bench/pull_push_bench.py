@@ -94,7 +94,8 @@ def main() -> None:
     operations = dict.fromkeys(("pull", "pull4", "push", "push_pull"), arguments.calls)
     plan = harness.Plan(operations, arguments.rounds)
     results = harness.run(harness.available(peers), plan, shape)
-    measures.save("pull_push", measures_of(results, arguments.keys))
+    keys = f"{arguments.keys} keys of {arguments.rows:,} rows, dim {shape.dim}, batch {shape.batch}"
+    measures.save("pull_push", measures_of(results, keys))
     print(f"\n{datetime.date.today()}, {harness.machine()}\n")
     print(harness.markdown(results, OWN, "M rows/s"))
 

@@ -56,10 +56,13 @@ def origin(folder: Path) -> str:
 
 
 def summary(found: list[Measure]) -> str:
-    """How many bars are met, and which are not."""
-    judged = [measure for measure in found if measure.bar is not None]
+    """How many bars are met, and which are not; those beside quoted figures are not judged."""
+    judged = [m for m in found if m.verdict in (measures.MET, measures.MISSED)]
     missed = [measure for measure in judged if measure.verdict == measures.MISSED]
+    quoted = sum(measure.verdict == measures.QUOTED for measure in found)
     lines = [f"bars met: {len(judged) - len(missed)} of {len(judged)}"]
+    if quoted:
+        lines[0] += f"; {quoted} not judged: their peer's figure is a published one"
     lines += [f"MISSED {measure.id} {measure.what}" for measure in missed]
     return "\n".join(lines)
 

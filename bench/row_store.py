@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+from pathlib import Path
 
 from bench import harness, measures
 from bench.measures import Bar, Figure, Measure
@@ -17,14 +18,14 @@ BAR = Bar("peer", at_least=1.3)
 CASE = "pull"
 
 
-def measures_of(results: harness.Results) -> list[Measure]:
+def measures_of(results: harness.Results, shape: str) -> list[Measure]:
     """Beside the faster of both peers."""
     own = results[OWN][CASE]
     figures = [Figure.of(name, results[name][CASE]) for name in PEERS]
     return [
         Measure(
             "P6",
-            "rows of 512 bytes found and copied, 1 thread",
+            f"rows of 512 bytes found and copied, 1 thread, {shape}",
             "M rows/s",
             own.median,
             max(figures, key=lambda figure: figure.value),
@@ -35,6 +36,12 @@ def measures_of(results: harness.Results) -> list[Measure]:
     ]
 
 
+def largest_cache() -> str:
+    """Size of the last level of cache as the machine tells it, such as ``32768K``."""
+    levels = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
+    return levels[-1].read_text().strip() if levels else "unknown"
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -42,7 +49,8 @@ def main() -> None:
     arguments = parser.parse_args()
     lines = harness.answers([harness.program("row_store_bench"), str(arguments.rows)])
     results = harness.series_of(lines)
-    measures.save("row_store", measures_of(results))
+    shape = f"{arguments.rows * 512 >> 20} MiB of rows, largest cache {largest_cache()}"
+    measures.save("row_store", measures_of(results, shape))
     print(f"\n{datetime.date.today()}, {harness.machine()}\n")
     print(harness.markdown(results, OWN, "M rows/s"))
 

@@ -87,7 +87,8 @@ def step_measures(results: harness.Results) -> list[Measure]:
 def quoted(operation: str, torch_rate: float) -> Figure:
     """What FBGEMM would reach here if it were as much faster than torch as published."""
     torch, fbgemm = QUOTED[operation]
-    return Figure("FBGEMM (quoted ratio to torch, not of this run)", torch_rate * fbgemm / torch)
+    rate = torch_rate * fbgemm / torch
+    return Figure("FBGEMM (quoted ratio to torch, not of this run)", rate, quoted=True)
 
 
 def _measure(

@@ -23,7 +23,7 @@ run() {
 }
 
 run pull_bandwidth
-run pull_push_bench --rounds 5 --calls 10 --rows 500000
+run pull_push_bench --rounds 5 --calls 10
 run latency
 run row_store --rows 1000000
 run row_update --rounds 5
