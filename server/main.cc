@@ -42,7 +42,13 @@ constexpr int kBadConfiguration = 2;
 // Open calls get this long to hear that the server stops, after accepted work was answered.
 constexpr std::chrono::seconds kGoodbye(2);
 
+// However the process ends, its log is written first.
+struct LogToTheEnd {
+  ~LogToTheEnd() { FlushLog(); }
+};
+
 int Fail(int exit_code, const absl::Status& status) {
+  FlushLog();  // what led to it comes first
   std::fprintf(stderr, "hotrow-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
 }
@@ -164,8 +170,10 @@ void RemoveReadyFile(const Server& server) {
 }
 
 absl::Status Start(Server& server) {
-  RemoveReadyFile(server);  // what a life that was killed wrote there would pass for ours
   if (absl::Status status = Listen(server); !status.ok()) return status;
+  // What a life that was killed wrote there would pass for ours. Not before: where another server
+  // listens already, the file is that one's.
+  RemoveReadyFile(server);
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;
   server.rpc->Serve(server.shard.get());
@@ -217,6 +225,7 @@ int Run(int argc, char** argv, char** environment) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  const LogToTheEnd log;  // outlives the server
   Server server{.config = std::move(command->config)};
   SetUpLog(server.config.log_level, server.config.log_format, server.config.shard);
   if (absl::Status status = OpenDataDirectory(server); !status.ok()) {
