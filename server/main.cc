@@ -28,6 +28,7 @@
 #include "server/ops/file_util.h"
 #include "server/ops/http_server.h"
 #include "server/ops/log.h"
+#include "server/ops/metrics_page.h"
 #include "server/ops/ops_pages.h"
 #include "server/rpc/rpc_server.h"
 #include "server/shard/shard.h"
@@ -132,6 +133,15 @@ absl::Status CreateShard(Server& server) {
   return absl::OkStatus();
 }
 
+SubPushCounts OutcomesOf(const ShardCounters& counters) {
+  return {.applied = counters.sub_pushes_applied.value(),
+          .duplicate = counters.sub_pushes_duplicate.value(),
+          .refused = counters.sub_pushes_refused.value(),
+          .retried = counters.sub_pushes_retried.value(),
+          .conflicts = counters.content_conflicts.value(),
+          .damaged = counters.damaged_sub_pushes.value()};
+}
+
 absl::Status StartPages(Server& server) {
   if (server.config.metrics.empty()) return absl::OkStatus();
   RpcServer* const rpc = server.rpc.get();
@@ -139,6 +149,7 @@ absl::Status StartPages(Server& server) {
   OpsSources sources{.state = [rpc] { return rpc->state(); },
                      .rpc = &server.metrics,
                      .stats = [shard] { return shard->GetStats(""); },
+                     .sub_pushes = [shard] { return OutcomesOf(shard->counters()); },
                      .shard_map =
                          [shard] {
                            v1::ShardMap map;
