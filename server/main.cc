@@ -28,6 +28,7 @@
 #include "server/ops/file_util.h"
 #include "server/ops/http_server.h"
 #include "server/ops/log.h"
+#include "server/ops/metrics_page.h"
 #include "server/ops/ops_pages.h"
 #include "server/rpc/rpc_server.h"
 #include "server/shard/shard.h"
@@ -42,7 +43,13 @@ constexpr int kBadConfiguration = 2;
 // Open calls get this long to hear that the server stops, after accepted work was answered.
 constexpr std::chrono::seconds kGoodbye(2);
 
+// However the process ends, its log is written first.
+struct LogToTheEnd {
+  ~LogToTheEnd() { FlushLog(); }
+};
+
 int Fail(int exit_code, const absl::Status& status) {
+  FlushLog();  // what led to it comes first
   std::fprintf(stderr, "hotrow-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
 }
@@ -126,6 +133,15 @@ absl::Status CreateShard(Server& server) {
   return absl::OkStatus();
 }
 
+SubPushCounts OutcomesOf(const ShardCounters& counters) {
+  return {.applied = counters.sub_pushes_applied.value(),
+          .duplicate = counters.sub_pushes_duplicate.value(),
+          .refused = counters.sub_pushes_refused.value(),
+          .retried = counters.sub_pushes_retried.value(),
+          .conflicts = counters.content_conflicts.value(),
+          .damaged = counters.damaged_sub_pushes.value()};
+}
+
 absl::Status StartPages(Server& server) {
   if (server.config.metrics.empty()) return absl::OkStatus();
   RpcServer* const rpc = server.rpc.get();
@@ -133,6 +149,7 @@ absl::Status StartPages(Server& server) {
   OpsSources sources{.state = [rpc] { return rpc->state(); },
                      .rpc = &server.metrics,
                      .stats = [shard] { return shard->GetStats(""); },
+                     .sub_pushes = [shard] { return OutcomesOf(shard->counters()); },
                      .shard_map =
                          [shard] {
                            v1::ShardMap map;
@@ -164,8 +181,10 @@ void RemoveReadyFile(const Server& server) {
 }
 
 absl::Status Start(Server& server) {
-  RemoveReadyFile(server);  // what a life that was killed wrote there would pass for ours
   if (absl::Status status = Listen(server); !status.ok()) return status;
+  // What a life that was killed wrote there would pass for ours. Not before: where another server
+  // listens already, the file is that one's.
+  RemoveReadyFile(server);
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;
   server.rpc->Serve(server.shard.get());
@@ -217,6 +236,7 @@ int Run(int argc, char** argv, char** environment) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  const LogToTheEnd log;  // outlives the server
   Server server{.config = std::move(command->config)};
   SetUpLog(server.config.log_level, server.config.log_format, server.config.shard);
   if (absl::Status status = OpenDataDirectory(server); !status.ok()) {

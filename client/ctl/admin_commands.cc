@@ -7,7 +7,6 @@
 #include "client/ctl/admin_shards.h"
 #include "client/ctl/commands.h"
 #include "client/src/client_error.h"
-#include "proto/wire/shard_map.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::ctl {
@@ -20,14 +19,8 @@ void Complain(const absl::Status& status) {
   if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
 }
 
-uint64_t PartitionsOf(const v1::ShardMap& map, uint32_t shard) {
-  uint64_t owned = 0;
-  const auto shards = static_cast<uint32_t>(map.shards_size());
-  for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
-    owned += wire::StaticOwner(partition, map.partitions(), shards) == shard ? 1 : 0;
-  }
-  return owned;
-}
+// What a shard that does not answer would have said.
+Field Unknown(const char* name) { return {name, "", "null"}; }
 
 std::string TimeText(uint64_t milliseconds) {
   const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
@@ -104,6 +97,24 @@ absl::StatusOr<uint64_t> DropOn(const Arguments& arguments, const AdminShard& sh
   return response.rows();
 }
 
+// How many partitions are a shard's is known of one that does not answer too: the map is the first
+// one's. It may have answered on its own listener, and not on that for admin calls.
+Record ShardRecord(const AdminShard& shard) {
+  const v1::ShardMap& map = shard.says.shard_map();
+  const bool said = map.shards_size() > 0;
+  const std::string start_id =
+      absl::StrCat(absl::Hex(shard.says.server_start_id(), absl::kZeroPad16));
+  return {Count("shard", shard.shard),
+          Text("address", shard.address),
+          shard.admin.empty() ? Unknown("admin") : Text("admin", shard.admin),
+          Text("state", shard.stub != nullptr ? "answers" : "unreachable"),
+          Count("partitions", shard.partitions),
+          said ? Text("cluster_id", shard.says.cluster_id()) : Unknown("cluster_id"),
+          said ? Count("map_version", map.version()) : Unknown("map_version"),
+          said ? Count("timeline", map.timeline()) : Unknown("timeline"),
+          said ? Text("start_id", start_id) : Unknown("start_id")};
+}
+
 absl::Status NotSure(const Arguments& arguments) {
   return client::InvalidInput(
       arguments.table, absl::StrCat("dropping table '", arguments.table, "' loses all its rows"),
@@ -119,15 +130,7 @@ absl::Status ShowShards(const Arguments& arguments) {
   absl::Status first;
   for (const AdminShard& shard : *shards) {
     first.Update(shard.status);
-    const v1::ShardMap& map = shard.says.shard_map();
-    const bool known = shard.stub != nullptr;
-    records.push_back({Count("shard", shard.shard), Text("address", shard.address),
-                       Text("admin", shard.admin), Text("state", known ? "answers" : "unreachable"),
-                       Count("partitions", PartitionsOf(map, shard.shard)),
-                       Text("cluster_id", shard.says.cluster_id()),
-                       Count("map_version", map.version()), Count("timeline", map.timeline()),
-                       Text("start_id", absl::StrCat(absl::Hex(shard.says.server_start_id(),
-                                                               absl::kZeroPad16)))});
+    records.push_back(ShardRecord(shard));
   }
   Print(records, arguments.format);
   return first;

@@ -6,12 +6,22 @@
 #include "client/src/client_error.h"
 #include "client/src/grpc_process.h"
 #include "client/src/shard_channel.h"
+#include "proto/wire/shard_map.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::ctl {
 namespace {
 
 constexpr std::chrono::milliseconds kKeepalive(10'000);
+
+uint64_t PartitionsOf(const v1::ShardMap& map, uint32_t shard) {
+  uint64_t owned = 0;
+  const auto shards = static_cast<uint32_t>(map.shards_size());
+  for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
+    owned += wire::StaticOwner(partition, map.partitions(), shards) == shard ? 1 : 0;
+  }
+  return owned;
+}
 
 std::unique_ptr<v1::AdminService::Stub> Dial(const std::string& target) {
   return v1::AdminService::NewStub(client::MakeChannel(target, kKeepalive));
@@ -96,6 +106,7 @@ absl::StatusOr<std::vector<AdminShard>> FindAdminShards(const Arguments& argumen
     AdminShard& shard = shards.emplace_back();
     shard.shard = static_cast<uint32_t>(number);
     shard.address = says->shard_map().shards(number);
+    shard.partitions = PartitionsOf(says->shard_map(), shard.shard);
     if (!one) shard.status = Connect(arguments, shard);
   }
   if (!one) return shards;

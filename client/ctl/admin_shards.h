@@ -25,9 +25,10 @@ namespace hotrow::ctl {
 struct AdminShard {
   uint32_t shard = 0;
   std::string address;           // of the shard map
+  uint64_t partitions = 0;       // that are its own, by the map of the first one that was asked
   std::string admin;             // what is dialled
   absl::Status status;           // why `stub` is null
-  v1::GetShardMapResponse says;  // of itself
+  v1::GetShardMapResponse says;  // of itself; empty when it did not answer
   std::unique_ptr<v1::AdminService::Stub> stub;
 };
 

@@ -82,6 +82,13 @@ struct Command {
   absl::Status (*run)(const Arguments&);
 };
 
+CLI::App* DeclareDrop(CLI::App& parent, Arguments& arguments) {
+  CLI::App* drop = parent.add_subcommand("drop", "drop a table on all shards, with all its rows");
+  drop->add_option("table", arguments.table, "name of the table")->required();
+  drop->add_flag("--yes", arguments.yes, "its rows may be lost");
+  return drop;
+}
+
 std::vector<Command> DeclareCommands(CLI::App& app, Arguments& arguments) {
   CLI::App* status = app.add_subcommand("status", "what each shard says of itself");
   CLI::App* shards = app.add_subcommand("shards", "the shard map, and where each shard answers");
@@ -99,21 +106,24 @@ std::vector<Command> DeclareCommands(CLI::App& app, Arguments& arguments) {
   CLI::App* drain = app.add_subcommand(
       "drain", "let a shard finish what it accepted and take nothing new, for good");
   drain->add_option("shard", arguments.shard, "its number")->required();
-  CLI::App* drop = app.add_subcommand("drop", "drop a table on all shards, with all its rows");
-  drop->add_option("table", arguments.table, "name of the table")->required();
-  drop->add_flag("--yes", arguments.yes, "its rows may be lost");
-  return {{status, hotrow::ctl::ShowStatus}, {shards, hotrow::ctl::ShowShards},
-          {tables, hotrow::ctl::ShowTables}, {stats, hotrow::ctl::ShowStatistics},
-          {get, hotrow::ctl::ShowRows},      {slowlog, hotrow::ctl::ShowSlowCalls},
-          {drain, hotrow::ctl::DrainShard},  {drop, hotrow::ctl::DropTable}};
+  CLI::App* drop = DeclareDrop(app, arguments);
+  tables->add_subcommand("list", "all tables and their schemas, as without a word");
+  CLI::App* tables_drop = DeclareDrop(*tables, arguments);
+  // The inner one before the one that it belongs to: the first that was named runs.
+  return {{tables_drop, hotrow::ctl::DropTable}, {status, hotrow::ctl::ShowStatus},
+          {shards, hotrow::ctl::ShowShards},     {tables, hotrow::ctl::ShowTables},
+          {stats, hotrow::ctl::ShowStatistics},  {get, hotrow::ctl::ShowRows},
+          {slowlog, hotrow::ctl::ShowSlowCalls}, {drain, hotrow::ctl::DrainShard},
+          {drop, hotrow::ctl::DropTable}};
 }
 
 int Misused(const CLI::ParseError& error, const std::vector<Command>& commands) {
   std::string known;
   bool chosen = false;
   for (const Command& command : commands) {
-    known += (known.empty() ? "" : ", ") + command.app->get_name();
     chosen = chosen || command.app->parsed();
+    if (command.app->get_parent()->get_parent() != nullptr) continue;  // within another command
+    known += (known.empty() ? "" : ", ") + command.app->get_name();
   }
   std::fprintf(stderr, "hotrowctl: %s\n", error.what());
   if (!chosen) std::fprintf(stderr, "hint: the commands are %s\n", known.c_str());

@@ -53,6 +53,32 @@ absl::Status MissingOn(const ShardChannel& shard, const TableInfo& table) {
   return NameShard(wire::ToStatus(error), shard.shard(), shard.address());
 }
 
+// The calls that lose rows may be served in one place only, which need not be reached from here.
+// Nothing may be dropped anywhere when that is so of one shard.
+absl::Status CheckDropsHere(ClientCore& core, const std::string& table) {
+  const auto answers = AskShards<v1::GetShardMapResponse>(
+      core.channels(), core.DeadlineOf(std::nullopt),
+      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return channel.admin().AsyncGetShardMap(context, {}, queue);
+      });
+  if (absl::Status status = FirstError(answers); !status.ok()) return status;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const std::string& admin = answers[i]->admin_address();
+    if (admin.empty()) continue;
+    const ShardChannel& shard = *core.channels()[i];
+    const wire::ErrorInfo error = {
+        .kind = wire::ErrorKind::kPermissionDenied,
+        .message = absl::StrCat("drops tables on its admin listener only, ", admin,
+                                "; nothing was dropped on any shard"),
+        .hint = absl::StrCat("Drop it as an operator does: hotrowctl --address ", shard.address(),
+                             " drop ", table, " --yes, or hotrowctl --admin ", admin, " drop ",
+                             table, " --yes for each shard on its own machine."),
+        .table = table};
+    return NameShard(wire::ToStatus(error), shard.shard(), shard.address());
+  }
+  return absl::OkStatus();
+}
+
 TableStatistics FromProto(const v1::TableStats& proto) {
   return {.name = proto.name(),
           .rows = proto.rows(),
@@ -155,6 +181,7 @@ absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core) {
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name) {
   const absl::Status valid = ValidateTableName(name);
   if (!valid.ok()) return valid;
+  if (absl::Status status = CheckDropsHere(core, name); !status.ok()) return status;
   v1::DropTableRequest request;
   request.set_name(name);
   const auto drop = [&](Channels channels) {

@@ -17,6 +17,7 @@ absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schem
 // Makes nothing: NotFound, naming the shard, for a table that is not on all shards.
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
+// PermissionDenied, and nothing dropped, where a shard drops tables on its admin listener only.
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name);
 
 std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table);

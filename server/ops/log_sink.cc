@@ -60,10 +60,13 @@ std::string JsonEscaped(const std::string& text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-void LogSink::Write(const AllowedLine& allowed) const {
+std::string FormatLine(LogFormat format, const AllowedLine& allowed, uint32_t shard) {
   const auto now = system_clock::now();
-  options_.write(options_.format == LogFormat::kJson ? AsJson(allowed, options_.shard, now)
-                                                     : AsText(allowed, options_.shard, now));
+  return format == LogFormat::kJson ? AsJson(allowed, shard, now) : AsText(allowed, shard, now);
+}
+
+void LogSink::Write(const AllowedLine& allowed) const {
+  options_.write(FormatLine(options_.format, allowed, options_.shard));
 }
 
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
@@ -71,6 +74,8 @@ void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   LogLine line{static_cast<int>(message.level),
                {message.payload.data(), message.payload.size()},
                LogFields::Current()};
+  const std::string_view logger(message.logger_name.data(), message.logger_name.size());
+  if (logger == kUnlimitedLogger) return Write({std::move(line)});
   const auto allowed = limit_.Take(place, std::move(line), options_.now());
   if (allowed.has_value()) Write(*allowed);
 }

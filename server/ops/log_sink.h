@@ -6,8 +6,10 @@
 // limited by the place that they come from (LogLimit); `left_out` lines of the same place were not
 // written since the last one that was.
 //
+// Lines of a logger named kUnlimitedLogger are not limited, and not counted as left out.
+//
 // Thread safety: every method, from any thread; a line is one write. Ownership: `write` is called
-// under the sink's lock. Bounds: LogLimit's.
+// under the sink's lock, and must not block (LogWriter). Bounds: LogLimit's.
 
 #pragma once
 
@@ -18,12 +20,15 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "server/ops/log_limit.h"
 
 namespace hotrow {
 
 enum class LogFormat : uint8_t { kText, kJson };
+
+inline constexpr char kUnlimitedLogger[] = "audit";
 
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -47,6 +52,8 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   LogLimit limit_;  // under the lock of the base
 };
 
+// The line, with its end, as it is written now.
+std::string FormatLine(LogFormat format, const AllowedLine& allowed, uint32_t shard);
 // A text as the inside of a JSON string; bytes that are no UTF-8 are replaced.
 std::string JsonEscaped(const std::string& text);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -80,8 +81,8 @@ inline prometheus::MetricFamily SingleCounter(std::string name, std::string help
 
 // What the rpc layer counts.
 void AppendRpcMetrics(const RpcMetrics& rpc, std::vector<prometheus::MetricFamily>& families);
-// What the tables of a shard count.
-void AppendTableMetrics(const v1::GetStatsResponse& stats,
+// What the tables of a shard count; those that are not `labelled`, by id, are summed.
+void AppendTableMetrics(const v1::GetStatsResponse& stats, const std::set<uint32_t>& labelled,
                         std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace hotrow

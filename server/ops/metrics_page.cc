@@ -3,7 +3,9 @@
 #include <prometheus/text_serializer.h>
 
 #include <sstream>
+#include <utility>
 
+#include "server/ops/log.h"
 #include "server/ops/metric_family.h"
 
 namespace hotrow {
@@ -19,6 +21,25 @@ HistogramValues ValuesOf(const v1::Histogram& histogram, double unit) {
           {histogram.counts().data(), static_cast<size_t>(histogram.counts_size())},
           histogram.sum(),
           unit};
+}
+
+void AppendOutcomes(const SubPushCounts& counts, std::vector<MetricFamily>& families) {
+  auto outcomes = Family("hotrow_sub_pushes_total",
+                         "Sub-pushes by outcome, each time that they came.", MetricType::Counter);
+  for (const auto& [outcome, count] :
+       {std::pair("applied", counts.applied), std::pair("duplicate", counts.duplicate),
+        std::pair("refused", counts.refused), std::pair("retried", counts.retried)}) {
+    AddCounter(outcomes, {{"outcome", outcome}}, static_cast<double>(count));
+  }
+  families.push_back(std::move(outcomes));
+  families.push_back(SingleCounter("hotrow_push_conflicts_total",
+                                   "Sub-pushes refused because their number was used for other "
+                                   "bytes: a client is faulty.",
+                                   static_cast<double>(counts.conflicts)));
+  families.push_back(SingleCounter("hotrow_push_damaged_total",
+                                   "Sub-pushes to be sent again because their bytes did not match "
+                                   "their hash.",
+                                   static_cast<double>(counts.damaged)));
 }
 
 void AppendPushMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
@@ -67,6 +88,9 @@ void AppendServerMetrics(const MetricsInput& input, std::vector<MetricFamily>& f
   families.push_back(std::move(state));
   families.push_back(SingleGauge("hotrow_start_time_seconds", "Start of the process since 1970.",
                                  input.start_time_seconds));
+  families.push_back(SingleCounter("hotrow_log_lines_dropped_total",
+                                   "Lines of the log that were dropped because it was not read.",
+                                   static_cast<double>(DroppedLogLines())));
 }
 
 }  // namespace
@@ -76,7 +100,8 @@ std::vector<MetricFamily> CollectMetrics(const MetricsInput& input) {
   AppendServerMetrics(input, families);
   AppendRpcMetrics(*input.rpc, families);
   AppendShardMetrics(input.stats, families);
-  AppendTableMetrics(input.stats, families);
+  AppendOutcomes(input.sub_pushes, families);
+  AppendTableMetrics(input.stats, input.labelled_tables, families);
   AppendProcessMetrics(families);
   return families;
 }

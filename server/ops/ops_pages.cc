@@ -3,11 +3,10 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-
-#include "server/ops/metrics_page.h"
 
 namespace hotrow {
 namespace {
@@ -36,14 +35,17 @@ nlohmann::json ToJson(const google::protobuf::Message& message) {
   return converted ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
 }
 
-HttpPage MetricsPage(const OpsSources& sources, double start_time_seconds) {
+HttpPage MetricsPage(const OpsSources& sources, double start_time_seconds, TableLabels& labels) {
   absl::StatusOr<v1::GetStatsResponse> stats = sources.stats();
   if (!stats.ok()) return StatsFailure(stats.status());
   MetricsInput input{.rpc = sources.rpc,
                      .stats = *std::move(stats),
+                     .sub_pushes = sources.sub_pushes(),
+                     .labelled_tables = {},
                      .start_time_seconds = start_time_seconds,
                      .state = NameOf(sources.state()),
                      .version = HOTROW_VERSION};
+  input.labelled_tables = labels.Of(input.stats);
   return {.content_type = kMetricsType, .body = RenderMetrics(input)};
 }
 
@@ -61,12 +63,13 @@ HttpPage StatusPage(const OpsSources& sources) {
 
 HttpServer::Pages OpsPages(OpsSources sources) {
   const double start_time_seconds = SecondsSinceEpoch();
+  const auto labels = std::make_shared<TableLabels>();  // kept by the page
   const auto ready = [sources] {
     const ServingState state = sources.state();
     return Verdict(state == ServingState::kServing, NameOf(state));
   };
   return {
-      {"/metrics", [=] { return MetricsPage(sources, start_time_seconds); }},
+      {"/metrics", [=] { return MetricsPage(sources, start_time_seconds, *labels); }},
       {"/status", [=] { return StatusPage(sources); }},
       {"/readyz", ready},
       {"/healthz", ready},

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "hotrow/v1/admin_service.pb.h"
 #include "server/ops/http_server.h"
+#include "server/ops/metrics_page.h"
 #include "server/ops/rpc_metrics.h"
 #include "server/ops/serving_state.h"
 
@@ -19,6 +20,7 @@ struct OpsSources {
   std::function<ServingState()> state;
   const RpcMetrics* rpc = nullptr;
   std::function<absl::StatusOr<v1::GetStatsResponse>()> stats;  // may wait for a strand
+  std::function<SubPushCounts()> sub_pushes;
   std::function<v1::ShardMap()> shard_map;
   std::function<bool()> alive;  // whether the event loops turn; never waits
 };

@@ -119,9 +119,10 @@ void AppendRpcMetrics(const RpcMetrics& rpc, std::vector<MetricFamily>& families
   };
   families.push_back(SingleGauge("hotrow_queue_depth", "Pulls and pushes handed to the strands.",
                                  in_flight(Method::kPull) + in_flight(Method::kPush)));
-  families.push_back(SingleCounter("hotrow_overload_rejections_total",
-                                   "Requests refused because too much was waiting.",
-                                   static_cast<double>(rpc.overloads())));
+  families.push_back(
+      SingleCounter("hotrow_overload_rejections_total",
+                    "Requests refused, wholly or in part, because something was full.",
+                    static_cast<double>(rpc.overloads())));
   families.push_back(SingleCounter("hotrow_streams_cut_total",
                                    "Streams cut because the client did not take its replies.",
                                    static_cast<double>(rpc.cut_streams())));

@@ -69,7 +69,7 @@ class RpcMetrics {
   void CountStages(Method method, const StageTimes& stages);
   // Logs and keeps a call that slow_log() calls slow.
   void CountSlow(SlowCall call);
-  // A request was refused because too much is waiting.
+  // A request was refused, wholly or in part, because something was full.
   void CountOverload();
   // A stream was cut because its client did not take its replies.
   void CountCutStream();

@@ -23,7 +23,7 @@ std::string StagesText(const SlowCall& call) {
   return text;
 }
 
-nlohmann::json FieldsOf(const SlowCall& call) {
+nlohmann::json FieldsOf(const SlowCall& call, uint64_t left_out) {
   nlohmann::json stages = nlohmann::json::object();
   for (const auto& [stage, time] : call.stages) stages[stage] = Milliseconds(time);
   nlohmann::json fields = {{"rpc", NameOf(call.method)},
@@ -36,21 +36,34 @@ nlohmann::json FieldsOf(const SlowCall& call) {
                            {"sent_bytes", call.sent_bytes},
                            {"peer", call.peer}};
   if (!call.trace_id.empty()) fields["trace_id"] = call.trace_id;
+  if (left_out > 0) fields["slow_calls_left_out"] = left_out;
   return fields;
+}
+
+void Write(const SlowCall& call, uint64_t left_out) {
+  const LogFields fields(FieldsOf(call, left_out));
+  const std::string others =
+      left_out == 0 ? "" : fmt::format(" ({} slow calls before it left out)", left_out);
+  SPDLOG_WARN("slow {}: {} ms ({}), request {} of {} keys from {}{}", NameOf(call.method),
+              Milliseconds(call.duration), StagesText(call), call.request_id, call.keys, call.peer,
+              others);
 }
 
 }  // namespace
 
 void SlowLog::Add(SlowCall call) {
-  {
-    const LogFields fields(FieldsOf(call));
-    SPDLOG_WARN("slow {}: {} ms ({}), request {} of {} keys from {}", NameOf(call.method),
-                Milliseconds(call.duration), StagesText(call), call.request_id, call.keys,
-                call.peer);
+  // Under overload every call is slow: a line is made up only where it will be written.
+  if (spdlog::default_logger_raw()->should_log(spdlog::level::warn)) {
+    if (const auto line = TakeLine(); line.has_value()) Write(call, line->left_out);
   }
   MutexLock lock(mutex_);
   calls_.push_back(std::move(call));
   if (calls_.size() > kKept) calls_.pop_front();
+}
+
+std::optional<AllowedLine> SlowLog::TakeLine() {
+  MutexLock lock(mutex_);
+  return limit_.Take({}, {}, std::chrono::steady_clock::now());
 }
 
 std::vector<SlowCall> SlowLog::Newest(size_t limit) const {

@@ -4,19 +4,22 @@
 // A call is a pull, a push or one step of a scan: collecting its keys or reading a batch, without
 // the time that the client takes.
 //
-// Thread safety: every method, from any thread. Bounds: kKept calls; lines as the log limits them.
-// What is logged and kept never contains keys or row values.
+// Thread safety: every method, from any thread. Bounds: kKept calls; as many lines as LogLimit
+// allows one place, and a call that gets none costs no text. What is logged and kept never contains
+// keys or row values.
 
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/base/mutex.h"
+#include "server/ops/log_limit.h"
 #include "server/ops/method.h"
 
 namespace hotrow {
@@ -53,8 +56,12 @@ class SlowLog {
   std::vector<SlowCall> Newest(size_t limit) const;
 
  private:
+  // Nothing when the call is to have no line.
+  std::optional<AllowedLine> TakeLine();
+
   const std::chrono::milliseconds threshold_;
   mutable Mutex mutex_;
+  LogLimit limit_ HOTROW_GUARDED_BY(mutex_);
   std::deque<SlowCall> calls_ HOTROW_GUARDED_BY(mutex_);  // the newest last
 };
 

@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 #include <string>
 
 #include "server/ops/metric_family.h"
@@ -25,15 +26,15 @@ void Add(const TableStats& table, TableStats& sum) {
   sum.set_keys_pushed_unique(sum.keys_pushed_unique() + table.keys_pushed_unique());
 }
 
-// Statistics by table label, the tables beyond the limit summed.
-std::map<std::string, TableStats> ByLabel(const v1::GetStatsResponse& stats) {
-  std::map<std::string, TableStats> labelled;
-  int own_labels = 0;
+// Statistics by table label, those without one of their own summed.
+std::map<std::string, TableStats> ByLabel(const v1::GetStatsResponse& stats,
+                                          const std::set<uint32_t>& labelled) {
+  std::map<std::string, TableStats> by_label;
   for (const TableStats& table : stats.tables()) {
-    Add(table, labelled[own_labels < kMaxTableLabels ? table.name() : "other"]);
-    ++own_labels;
+    const bool own = labelled.contains(table.table_id());
+    Add(table, by_label[own ? table.name() : kOtherTables]);
   }
-  return labelled;
+  return by_label;
 }
 
 // A counter of every table.
@@ -66,8 +67,26 @@ double Ratio(uint64_t part, uint64_t whole) {
 
 }  // namespace
 
-void AppendTableMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
-  const std::map<std::string, TableStats> tables = ByLabel(stats);
+std::set<uint32_t> TableLabels::Of(const v1::GetStatsResponse& stats) {
+  std::set<uint32_t> ids;  // ids count up, so this is the order of creation
+  for (const TableStats& table : stats.tables()) ids.insert(table.table_id());
+  MutexLock lock(mutex_);
+  std::erase_if(known_, [&ids](const auto& table) { return !ids.contains(table.first); });
+  size_t taken = 0;
+  for (const auto& [id, own] : known_) taken += own ? 1 : 0;
+  for (const uint32_t id : ids) {
+    const auto [table, is_new] = known_.try_emplace(id, taken < kMaxTableLabels);
+    if (is_new && table->second) ++taken;
+  }
+  for (const auto& [id, own] : known_) {
+    if (!own) ids.erase(id);
+  }
+  return ids;
+}
+
+void AppendTableMetrics(const v1::GetStatsResponse& stats, const std::set<uint32_t>& labelled,
+                        std::vector<MetricFamily>& families) {
+  const std::map<std::string, TableStats> tables = ByLabel(stats, labelled);
   auto pulled = Family("hotrow_rows_pulled_total",
                        "Rows answered to pulls, by where they were found.", MetricType::Counter);
   auto rows = Family("hotrow_tier_rows", "Rows stored.", MetricType::Gauge);

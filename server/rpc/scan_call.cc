@@ -22,6 +22,7 @@ std::shared_ptr<ServerCall> ScanCall::Another() {
 }
 
 void ScanCall::SetResult(const absl::Status& status) {
+  if (wire::FromStatus(status).kind == wire::ErrorKind::kOverloaded) metrics_->CountOverload();
   if (!result_.has_value()) result_ = wire::ToGrpcStatus(status);
 }
 
@@ -50,18 +51,23 @@ void ScanCall::Begin() {
 }
 
 void ScanCall::TakeCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor) {
-  MutexLock lock(mutex_);
+  RpcMetrics::Time began;
+  {
+    MutexLock lock(mutex_);
+    began = step_began_;
+    KeepCursor(std::move(cursor));
+    Wake();
+  }
+  CountStep(began, {.step = "collect"});
+}
+
+void ScanCall::KeepCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor) {
   asking_ = false;
-  CountStep("collect", 0, 0);
   if (cursor.ok()) {
     cursor_ = *std::move(cursor);
   } else {
-    if (wire::FromStatus(cursor.status()).kind == wire::ErrorKind::kOverloaded) {
-      metrics_->CountOverload();
-    }
     SetResult(cursor.status());
   }
-  Wake();
 }
 
 void ScanCall::AskForBatch() {
@@ -76,33 +82,42 @@ void ScanCall::AskForBatch() {
   cursor->Next([self](absl::StatusOr<ScanReply> batch) { self->TakeBatch(std::move(batch)); });
 }
 
-void ScanCall::CountStep(const char* step, uint64_t rows, uint64_t bytes) {
-  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - step_began_;
+void ScanCall::CountStep(RpcMetrics::Time began, const StepOutcome& outcome) {
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - began;
   if (!metrics_->slow_log().IsSlow(taken)) return;
   metrics_->CountSlow({.answered = std::chrono::system_clock::now(),
                        .method = Method::kScan,
-                       .keys = rows,
+                       .keys = outcome.rows,
                        .received_bytes = request_.Length(),
-                       .sent_bytes = bytes,
+                       .sent_bytes = outcome.bytes,
                        .peer = origin().peer,
                        .trace_id = origin().trace_id,
                        .duration = taken,
-                       .stages = {{step, taken}}});
+                       .stages = {{outcome.step, taken}}});
 }
 
 void ScanCall::TakeBatch(absl::StatusOr<ScanReply> batch) {
-  MutexLock lock(mutex_);
+  RpcMetrics::Time began;
+  StepOutcome outcome{.step = "read", .rows = batch.ok() ? batch->message.row_count : 0};
+  {
+    MutexLock lock(mutex_);
+    began = step_began_;
+    KeepBatch(std::move(batch));
+    outcome.bytes = batch_.has_value() ? batch_->Length() : 0;
+    Wake();
+  }
+  CountStep(began, outcome);
+}
+
+void ScanCall::KeepBatch(absl::StatusOr<ScanReply> batch) {
   asking_ = false;
-  const uint64_t rows = batch.ok() ? batch->message.row_count : 0;
   if (!batch.ok()) {
     SetResult(batch.status());
-  } else if (rows == 0) {
+  } else if (batch->message.row_count == 0) {
     SetResult(absl::OkStatus());
   } else {
     batch_ = wire::Encode(batch->message, std::move(batch->payload));
   }
-  CountStep("read", rows, batch_.has_value() ? batch_->Length() : 0);
-  Wake();
 }
 
 void ScanCall::Pump() {

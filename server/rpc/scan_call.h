@@ -35,10 +35,18 @@ class ScanCall final : public ServerCall {
   void AskForBatch();
   void TakeCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor);
   void TakeBatch(absl::StatusOr<ScanReply> batch);
+  void KeepCursor(absl::StatusOr<std::unique_ptr<ScanCursor>> cursor) HOTROW_REQUIRES(mutex_);
+  void KeepBatch(absl::StatusOr<ScanReply> batch) HOTROW_REQUIRES(mutex_);
   void SetResult(const absl::Status& status) HOTROW_REQUIRES(mutex_);
   void Finish(const grpc::Status& status);
-  // A step has ended that began at step_began_: a line of the slow log when it took long.
-  void CountStep(const char* step, uint64_t rows, uint64_t bytes) HOTROW_REQUIRES(mutex_);
+  // A step has ended: a line of the slow log when it took long. Not under the lock, as the loop
+  // may be waiting for it.
+  struct StepOutcome {
+    const char* step = "";
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+  };
+  void CountStep(RpcMetrics::Time began, const StepOutcome& outcome);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
 

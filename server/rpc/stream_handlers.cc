@@ -1,5 +1,6 @@
 #include "server/rpc/stream_handlers.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -51,6 +52,17 @@ uint64_t KeysOf(const wire::PushRequest& request) {
   return keys;
 }
 
+bool Overloaded(const wire::ErrorInfo& error) { return error.kind == wire::ErrorKind::kOverloaded; }
+
+bool RefusedForOverload(const wire::PullResponse& response) { return Overloaded(response.error); }
+
+// Also one whose sub-pushes were refused, all or some.
+bool RefusedForOverload(const wire::PushResponse& response) {
+  return Overloaded(response.error) ||
+         std::any_of(response.results.begin(), response.results.end(),
+                     [](const wire::SubPushResult& result) { return Overloaded(result.error); });
+}
+
 // One request on its way: counts it and sends its answer.
 struct Pending {
   RpcMetrics* metrics;
@@ -71,28 +83,28 @@ struct Pending {
 
   template <typename Message>
   void Answer(const Message& message, const RequestTimes& times, grpc::ByteBuffer encoded) {
-    if (message.error.kind == wire::ErrorKind::kOverloaded) metrics->CountOverload();
+    if (RefusedForOverload(message)) metrics->CountOverload();
     const int code = static_cast<int>(wire::CodeOf(message.error.kind));
-    const auto taken = metrics->End(method, start, {code, received_bytes, encoded.Length()});
+    const uint64_t sent_bytes = encoded.Length();
+    const auto taken = metrics->End(method, start, {code, received_bytes, sent_bytes});
     std::optional<StageTimes> stages;
     if (times.complete()) {
       stages = StagesOf(start, decoded, times, start + taken);
       metrics->CountStages(method, *stages);
     }
-    if (metrics->slow_log().IsSlow(taken)) {
-      metrics->CountSlow({.answered = std::chrono::system_clock::now(),
-                          .method = method,
-                          .request_id = message.request_id,
-                          .code = NameOfCode(static_cast<size_t>(code)),
-                          .keys = keys,
-                          .received_bytes = received_bytes,
-                          .sent_bytes = encoded.Length(),
-                          .peer = origin->peer,
-                          .trace_id = origin->trace_id,
-                          .duration = taken,
-                          .stages = Named(stages)});
-    }
-    reply(std::move(encoded));
+    reply(std::move(encoded));  // and then the log, which nobody waits for
+    if (!metrics->slow_log().IsSlow(taken)) return;
+    metrics->CountSlow({.answered = std::chrono::system_clock::now(),
+                        .method = method,
+                        .request_id = message.request_id,
+                        .code = NameOfCode(static_cast<size_t>(code)),
+                        .keys = keys,
+                        .received_bytes = received_bytes,
+                        .sent_bytes = sent_bytes,
+                        .peer = origin->peer,
+                        .trace_id = origin->trace_id,
+                        .duration = taken,
+                        .stages = Named(stages)});
   }
 };
 

@@ -10,9 +10,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "proto/wire/status_codec.h"
+#include "server/rpc/audit.h"
 #include "server/rpc/services.h"
 
 namespace hotrow {
@@ -27,6 +30,8 @@ struct UnaryMethod {
       accept;
   // Does the work, on a pool thread.
   std::function<absl::Status(const Request&, Response*)> handle;
+  // Of a method whose every call is a line of the log: the table that it names, or nothing.
+  std::function<std::string(const Request&)> audited_table = nullptr;
 };
 
 template <typename Request, typename Response>
@@ -66,18 +71,31 @@ class UnaryCall final : public ServerCall {
     started_ = metrics_->Begin(method_->method);
     auto self = std::static_pointer_cast<UnaryCall>(shared_from_this());
     if (environment_->pool->TrySubmit([self] { self->Work(); })) return;
-    metrics_->CountOverload();
-    MutexLock lock(mutex_);
-    result_ = wire::ToGrpcStatus(wire::ToStatus({.kind = wire::ErrorKind::kOverloaded,
+    const absl::Status refused = wire::ToStatus({.kind = wire::ErrorKind::kOverloaded,
                                                  .message = "too many admin calls are waiting",
-                                                 .retry_after_ms = 100}));
+                                                 .retry_after_ms = 100});
+    Tell(refused);
+    MutexLock lock(mutex_);
+    result_ = wire::ToGrpcStatus(refused);
   }
 
   void Work() {
-    grpc::Status result = wire::ToGrpcStatus(method_->handle(request_, &response_));
+    const absl::Status status = method_->handle(request_, &response_);
+    Tell(status);
     MutexLock lock(mutex_);
-    result_ = std::move(result);
+    result_ = wire::ToGrpcStatus(status);
     Wake();
+  }
+
+  // Metrics and log.
+  void Tell(const absl::Status& status) {
+    const wire::ErrorKind kind = wire::FromStatus(status).kind;
+    if (kind == wire::ErrorKind::kOverloaded) metrics_->CountOverload();
+    if (method_->audited_table == nullptr) return;
+    Audit({.method = method_->method,
+           .table = method_->audited_table(request_),
+           .origin = origin(),
+           .code = NameOfCode(static_cast<size_t>(wire::CodeOf(kind)))});
   }
 
   void OnFinished(bool) {}

@@ -48,6 +48,9 @@ void FillSlowCall(const SlowCall& call, v1::SlowCall* message) {
   }
 }
 
+// For the audit log, of calls that name no table.
+constexpr auto NoTable = [](const auto&) { return std::string(); };
+
 absl::Status DeclaredOnly(const char* method) {
   return wire::ToStatus({.kind = wire::ErrorKind::kUnimplemented,
                          .message = std::string(method) + " is not offered by this version",
@@ -108,7 +111,8 @@ void UnaryMethods::BindTables() {
       [this](const v1::CreateTableRequest& request, v1::CreateTableResponse* response) {
         return StoreOr(environment_->shard->CreateTable(request),
                        [&](auto value) { *response = std::move(value); });
-      }};
+      },
+      [](const v1::CreateTableRequest& request) { return request.schema().name(); }};
   describe_table_ = {
       Method::kDescribeTable, HOTROW_ACCEPT(plane_, DescribeTable),
       [this](const v1::DescribeTableRequest& request, v1::DescribeTableResponse* response) {
@@ -126,7 +130,8 @@ void UnaryMethods::BindTables() {
                  [this](const v1::DropTableRequest& request, v1::DropTableResponse* response) {
                    return StoreOr(environment_->shard->DropTable(request.name()),
                                   [&](uint64_t rows) { response->set_rows(rows); });
-                 }};
+                 },
+                 [](const v1::DropTableRequest& request) { return request.name(); }};
 }
 
 void UnaryMethods::BindOperations() {
@@ -156,7 +161,8 @@ void UnaryMethods::BindOperations() {
               }
               return wire::MakeError(wire::ErrorKind::kDeadlineExceeded,
                                      "accepted requests were still unanswered at the timeout");
-            }};
+            },
+            NoTable};
 }
 
 void UnaryMethods::BindSlowCalls() {
@@ -173,11 +179,12 @@ void UnaryMethods::BindSlowCalls() {
 
 void UnaryMethods::BindDeclaredOnly() {
   create_checkpoint_ = {Method::kCreateCheckpoint, HOTROW_ACCEPT(plane_, CreateCheckpoint),
-                        [](const auto&, auto*) { return DeclaredOnly("CreateCheckpoint"); }};
+                        [](const auto&, auto*) { return DeclaredOnly("CreateCheckpoint"); },
+                        NoTable};
   restore_ = {Method::kRestore, HOTROW_ACCEPT(plane_, Restore),
-              [](const auto&, auto*) { return DeclaredOnly("Restore"); }};
+              [](const auto&, auto*) { return DeclaredOnly("Restore"); }, NoTable};
   reshard_ = {Method::kReshard, HOTROW_ACCEPT(plane_, Reshard),
-              [](const auto&, auto*) { return DeclaredOnly("Reshard"); }};
+              [](const auto&, auto*) { return DeclaredOnly("Reshard"); }, NoTable};
 }
 
 template <typename Request, typename Response>

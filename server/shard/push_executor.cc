@@ -1,6 +1,7 @@
 #include "server/shard/push_executor.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -11,8 +12,9 @@
 namespace hotrow {
 namespace {
 
-// Rows gathered before they are worked on: enough to hide memory latency, few enough that their
-// gradients are still in the second-level cache (bench/shard_bench.cc).
+// Rows gathered before they are worked on: enough to hide memory latency, few enough that, where
+// sub-pushes are small, their gradients are still in the second-level cache (bench/shard_bench.cc).
+// A sub-push that begins below is gathered whole, up to 2 MiB.
 constexpr int64_t kRowsAtATime = 1024;
 
 wire::ErrorInfo Error(wire::ErrorKind kind, std::string message) {
@@ -50,6 +52,9 @@ void PushExecutor::Handle(const wire::PushRequest& request, const PushItem& item
   const wire::Payload part = request.payload.Part(item.offset, sub_push.payload_bytes());
   if (wire::ContentHash(sub_push, part) != sub_push.content_hash) {
     counters_.damaged_sub_pushes.Add();
+    SPDLOG_WARN(
+        "sub-push {} of session {:016x} for partition {} was damaged on the way, and refused",
+        sub_push.sequence, request.session, sub_push.partition);
     return Retry(Error(wire::ErrorKind::kDataLoss,
                        fmt::format("the content hash of sub-push {} of partition {} does not match "
                                    "its bytes: damaged on the way",
@@ -77,18 +82,22 @@ void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_pus
                                    next, sub_push.sequence)),
                  result);
   }
-  if (sub_push.sequence < next) return AnswerConsumed(sub_push, *window, result);
+  if (sub_push.sequence < next) return AnswerConsumed(session, sub_push, *window, result);
   if (state_.partitions.kept_answers().full()) return Retry(TooManyAnswers(), result);
   Accept(sub_push, part, {&sub_push, &partition.Window(session), result});
 }
 
-void PushExecutor::AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,
-                                  wire::SubPushResult* result) {
+void PushExecutor::AnswerConsumed(uint64_t session, const wire::SubPush& sub_push,
+                                  const PushWindow& window, wire::SubPushResult* result) {
   const bool kept = window.Keeps(sub_push.sequence);
   const bool conflict = kept && sub_push.operation != wire::Operation::kSkip &&
                         window.content_hash(sub_push.sequence) != sub_push.content_hash;
   if (conflict) {
     counters_.content_conflicts.Add();
+    SPDLOG_WARN(
+        "session {:016x} uses number {} of partition {} a second time, for other bytes: its "
+        "client is faulty",
+        session, sub_push.sequence, sub_push.partition);
     return Refuse(Error(wire::ErrorKind::kInvalidArgument,
                         fmt::format("sequence {} of partition {} was used for other bytes",
                                     sub_push.sequence, sub_push.partition)),

@@ -68,7 +68,7 @@ class PushExecutor {
   void Handle(const wire::PushRequest& request, const PushItem& item);
   void HandleNumbered(uint64_t session, const wire::SubPush& sub_push, const wire::Payload& part,
                       wire::SubPushResult* result);
-  void AnswerConsumed(const wire::SubPush& sub_push, const PushWindow& window,
+  void AnswerConsumed(uint64_t session, const wire::SubPush& sub_push, const PushWindow& window,
                       wire::SubPushResult* result);
   void Accept(const wire::SubPush& sub_push, const wire::Payload& part, const Pending& pending);
   void Flush();

@@ -69,7 +69,21 @@ std::string NameOf(const v1::OpenSessionRequest& request) {
 absl::Status SessionTable::Open(const v1::OpenSessionRequest& request, TimePoint now,
                                 std::vector<uint64_t>* ended) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return status;
-  MutexLock lock(mutex_);
+  Told told;
+  absl::Status status;
+  {
+    MutexLock lock(mutex_);
+    status = Let(request, now, ended);
+    told = std::exchange(told_, {});
+  }
+  // Not under the lock, which every push takes.
+  for (const std::string& line : told.opened) SPDLOG_INFO("{}", line);
+  for (const std::string& line : told.expired) SPDLOG_WARN("{}", line);
+  return status;
+}
+
+absl::Status SessionTable::Let(const v1::OpenSessionRequest& request, TimePoint now,
+                               std::vector<uint64_t>* ended) {
   const auto open = sessions_.find(request.session());
   if (open == sessions_.end()) {
     ExpireIdle(now, ended);
@@ -100,7 +114,7 @@ absl::Status SessionTable::Admit(const v1::OpenSessionRequest& request, TimePoin
   Session& opened = sessions_[session];
   opened = {request.client_uid(), request.restart_count(), now, NameOf(request)};
   by_client_[request.client_uid()] = session;
-  SPDLOG_INFO("session {:016x} opened: {}", session, opened.name);
+  told_.opened.push_back(fmt::format("session {:016x} opened: {}", session, opened.name));
   return absl::OkStatus();
 }
 
@@ -115,8 +129,8 @@ void SessionTable::ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) {
 void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended) {
   const Session& entry = sessions_.at(session);
   const auto idle = std::chrono::duration_cast<std::chrono::seconds>(now - entry.last_used);
-  SPDLOG_WARN("session {:016x} expired after {} s without a push: {}", session, idle.count(),
-              entry.name);
+  told_.expired.push_back(fmt::format("session {:016x} expired after {} s without a push: {}",
+                                      session, idle.count(), entry.name));
   ++expired_;
   ended->push_back(session);
   Finish(session, End::kExpired);

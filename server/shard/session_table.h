@@ -65,6 +65,14 @@ class SessionTable {
     std::string name;  // "job 'ctr', rank 3 of 8", for the log
   };
 
+  // Lines for the log, which are written after the lock.
+  struct Told {
+    std::vector<std::string> opened;
+    std::vector<std::string> expired;
+  };
+
+  absl::Status Let(const v1::OpenSessionRequest& request, TimePoint now,
+                   std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   absl::Status Admit(const v1::OpenSessionRequest& request, TimePoint now,
                      std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
@@ -77,6 +85,7 @@ class SessionTable {
   const Limits limits_;
   mutable Mutex mutex_;
   uint64_t expired_ HOTROW_GUARDED_BY(mutex_) = 0;
+  Told told_ HOTROW_GUARDED_BY(mutex_);  // of the Open() that is under way
   absl::flat_hash_map<uint64_t, Session> sessions_ HOTROW_GUARDED_BY(mutex_);
   // client_uid -> its open session
   absl::flat_hash_map<std::string, uint64_t> by_client_ HOTROW_GUARDED_BY(mutex_);

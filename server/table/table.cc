@@ -172,12 +172,18 @@ void Table::ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run) {
       work.gradients.push_back(batch.rows()[i]);
     }
   }
-  const auto begin = std::chrono::steady_clock::now();
-  ApplyGradients(options_.optimizer, run.front().step, layout(), work.records,
-                 {work.gradients, options_.dim});
-  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
-  work.histograms.optimizer_apply[static_cast<size_t>(options_.optimizer.kind)].Add(
-      static_cast<uint64_t>(taken.count()));
+  DurationHistogram& times =
+      work.histograms.optimizer_apply[static_cast<size_t>(options_.optimizer.kind)];
+  const std::span<std::byte* const> records = work.records;
+  const std::span<const ConstRowPointer> gradients = work.gradients;
+  for (size_t first = 0; first < records.size(); first += kRowsAtATime) {
+    const size_t count = std::min<size_t>(kRowsAtATime, records.size() - first);
+    const auto begin = std::chrono::steady_clock::now();
+    ApplyGradients(options_.optimizer, run.front().step, layout(), records.subspan(first, count),
+                   {gradients.subspan(first, count), options_.dim});
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+    times.Add(static_cast<uint64_t>(taken.count()));
+  }
   for (const RowBatch::Part& part : run) {
     for (int64_t i = part.begin; i < part.end; ++i) {
       const Slot slot = batch.slots()[i];

@@ -75,6 +75,26 @@ TEST_F(Tables, ADroppedTableIsGoneFromAllShardsAndItsIdIsNotUsedAgain) {
   EXPECT_OK(again->Push(keys, rows));  // a refused push does not stop later ones
 }
 
+TEST(DroppingATable, DropsNothingAnywhereWhereOneShardServesItElsewhere) {
+  LocalServers servers(2);
+  servers.Kill(0);  // the last one that would be asked to drop
+  setenv("HOTROW_ADMIN_LISTEN", "127.0.0.1:0", 1);
+  servers.Start(0);
+  unsetenv("HOTROW_ADMIN_LISTEN");
+  const auto client = servers.Connect();
+  const auto table = client->CreateTable({.name = "kept", .dim = 1, .optimizer = Sgd{1.0F}});
+  ASSERT_OK(table);
+  const std::vector<Key> keys = RandomKeys(500, 0, 3);
+  ASSERT_OK(table->Push(keys, std::vector<float>(keys.size(), 1.0F)));
+  const absl::Status refused = client->DropTable("kept").status();
+  const ErrorDetails error = DescribeError(refused);
+  EXPECT_EQ(error.kind, ErrorKind::kPermissionDenied);
+  EXPECT_EQ(error.shard, 0);
+  EXPECT_EQ(error.table, "kept");
+  EXPECT_NE(error.hint.find("hotrowctl --admin 127.0.0.1:"), std::string::npos) << error.hint;
+  EXPECT_EQ(PullRows(*table, keys), std::vector<float>(keys.size(), -1.0F));
+}
+
 TEST_F(Tables, AScanSeesEveryStoredRowOnceWithItsState) {
   const auto table = client_->CreateTable(
       {.name = "scan", .dim = 3, .optimizer = Adagrad{.lr = 0.1F, .eps = 1.0F}});

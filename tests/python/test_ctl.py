@@ -150,11 +150,14 @@ def test_drop_and_drain_go_to_the_admin_listeners(operated) -> None:
     with operated.connect() as client:
         table = client.create_table("dropped", 2, **SCHEMA)
         table.push(np.arange(100), np.ones((100, 2), np.float32))
-        with pytest.raises(hotrow.errors.PermissionDenied, match=admins[1]):
+        with pytest.raises(hotrow.errors.PermissionDenied, match=admins[0]) as refused:
             client.drop_table("dropped")
-        assert _run(address, "drop", "dropped").returncode == 2
+        assert f"hotrowctl --admin {admins[0]} drop dropped" in str(refused.value)
+        for words in (["drop"], ["tables", "drop"]):
+            assert _run(address, *words, "dropped").returncode == 2
         assert table.size() == 100
-        assert _json(address, "drop", "dropped", "--yes") == [
+        assert _json(address, "tables", "list") == _json(address, "tables")
+        assert _json(address, "tables", "drop", "dropped", "--yes") == [
             {"table": "dropped", "rows_dropped": 100, "shards": 2}
         ]
         assert _run(address, "drop", "dropped", "--yes").returncode == 3
@@ -175,6 +178,11 @@ def test_an_unreachable_shard_is_one_and_the_others_are_shown() -> None:
             entries = json.loads(result.stdout)
             states = [entry["state"] for entry in entries]
             assert command == "slowlog" or states[0] == "unreachable" != states[1]
+            if command != "shards":
+                continue
+            assert sum(entry["partitions"] for entry in entries) == 64
+            for field in ("admin", "cluster_id", "map_version", "timeline", "start_id"):
+                assert entries[0][field] is None != entries[1][field], field
 
 
 def test_help_and_reference_name_every_command_and_exit_code() -> None:

@@ -202,6 +202,12 @@ def movements(pulls: int, pushes: int, known: int, unknown: int) -> dict[str, in
         f"hotrow_slot_index_insert_failures_total{{{of_table}}}": 0,
         f"hotrow_gradients_refused_total{{{of_table}}}": 0,
         "hotrow_push_duplicates_total": 0,
+        'hotrow_sub_pushes_total{outcome="duplicate"}': 0,
+        'hotrow_sub_pushes_total{outcome="refused"}': 0,
+        'hotrow_sub_pushes_total{outcome="retried"}': 0,
+        "hotrow_push_conflicts_total": 0,
+        "hotrow_push_damaged_total": 0,
+        "hotrow_log_lines_dropped_total": 0,
     }
 
 
@@ -273,7 +279,9 @@ def test_ratios_and_states_are_in_their_ranges(scraper, movement) -> None:
     assert scraper.value(f'hotrow_unique_keys_ratio{{job="hotrow",table="{TABLE}"}}') == 1
     assert scraper.value('sum(hotrow_shard_state{job="hotrow"})') == 1
     assert scraper.value('hotrow_shard_state{job="hotrow",state="serving"}') == 1
-    assert scraper.value('hotrow_push_staleness_steps_count{job="hotrow"}') > 0
+    steps = scraper.value('hotrow_push_staleness_steps_count{job="hotrow"}')
+    applied = scraper.value('hotrow_sub_pushes_total{job="hotrow",outcome="applied"}')
+    assert 0 < steps == applied, "each sub-push was of one table"
     age = scraper.value(
         'hotrow_start_time_seconds{job="hotrow"} - on() process_start_time_seconds{job="hotrow"}'
     )

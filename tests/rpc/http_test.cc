@@ -40,6 +40,7 @@ struct PagesOfServer {
     OpsSources sources{.state = [this] { return server.rpc->state(); },
                        .rpc = &server.metrics,
                        .stats = [this] { return server.shard->GetStats(""); },
+                       .sub_pushes = [] { return SubPushCounts(); },
                        .shard_map =
                            [this] {
                              v1::ShardMap map;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@ v1::GetStatsResponse StatsOf(int tables) {
   stats.set_sub_pushes_duplicate(7);
   for (int i = 0; i < tables; ++i) {
     v1::TableStats* table = stats.add_tables();
+    table->set_table_id(static_cast<uint32_t>(2000 - i));  // the last one by name is the oldest
     table->set_name("t" + std::to_string(1000 + i));
     table->set_rows(10);
     table->set_rows_pulled(5);
@@ -44,8 +46,17 @@ v1::GetStatsResponse StatsOf(int tables) {
 }
 
 std::string Render(const RpcMetrics& rpc, int tables) {
+  const v1::GetStatsResponse stats = StatsOf(tables);
+  TableLabels labels;
   return RenderMetrics({.rpc = &rpc,
-                        .stats = StatsOf(tables),
+                        .stats = stats,
+                        .sub_pushes = {.applied = 11,
+                                       .duplicate = 7,
+                                       .refused = 5,
+                                       .retried = 4,
+                                       .conflicts = 3,
+                                       .damaged = 2},
+                        .labelled_tables = labels.Of(stats),
                         .start_time_seconds = 1,
                         .state = "serving",
                         .version = "1.2.3"});
@@ -85,6 +96,10 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
                              "hotrow_optimizer_apply_duration_seconds",
                              "process_start_time_seconds",
                              "hotrow_push_duplicates_total",
+                             "hotrow_sub_pushes_total",
+                             "hotrow_push_conflicts_total",
+                             "hotrow_push_damaged_total",
+                             "hotrow_log_lines_dropped_total",
                              "hotrow_overload_rejections_total",
                              "hotrow_queue_depth",
                              "process_resident_memory_bytes",
@@ -101,6 +116,12 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
   EXPECT_TRUE(HasLine(text, "hotrow_rows_pulled_total{table=\"t1000\",tier=\"new\"} 2"));
   EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"hot\"} 1000"));
   EXPECT_TRUE(HasLine(text, "hotrow_push_duplicates_total 7"));
+  EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"applied\"} 11"));
+  EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"duplicate\"} 7"));
+  EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"refused\"} 5"));
+  EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"retried\"} 4"));
+  EXPECT_TRUE(HasLine(text, "hotrow_push_conflicts_total 3"));
+  EXPECT_TRUE(HasLine(text, "hotrow_push_damaged_total 2"));
   EXPECT_TRUE(HasLine(text, "hotrow_slot_index_load_factor_ratio{table=\"t1000\"} 0.25"));
   EXPECT_TRUE(HasLine(text, "hotrow_unique_keys_ratio{table=\"t1000\"} 0.75"));
   EXPECT_TRUE(HasLine(text, "hotrow_slot_index_insert_failures_total{table=\"t1000\"} 9"));
@@ -171,14 +192,34 @@ TEST(Metrics, ACodeOutOfRangeIsUnknown) {
       HasLine(Render(rpc, 0), "hotrow_rpc_requests_total{method=\"Push\",code=\"UNKNOWN\"} 1"));
 }
 
-TEST(Metrics, TablesBeyondTheLimitAreSummedAsOther) {
+TEST(Metrics, TablesBeyondTheLimitAreSummedInTheOrderOfTheirCreation) {
   RpcMetrics rpc;
-  const std::string at_limit = Render(rpc, kMaxTableLabels);
-  EXPECT_EQ(at_limit.find("\"other\""), std::string::npos);
-  const std::string over = Render(rpc, kMaxTableLabels + 3);
-  EXPECT_TRUE(HasLine(over, "hotrow_tier_rows{table=\"other\",tier=\"hot\"} 30"));
-  EXPECT_TRUE(HasLine(over, "hotrow_tier_rows{table=\"t1063\",tier=\"hot\"} 10"));
-  EXPECT_EQ(over.find("t1064"), std::string::npos);
+  constexpr int kLabels = kMaxTableLabels;
+  const std::string at_limit = Render(rpc, kLabels);
+  EXPECT_EQ(at_limit.find("\"(other)\""), std::string::npos);
+  const std::string over = Render(rpc, kLabels + 3);
+  EXPECT_TRUE(HasLine(over, "hotrow_tier_rows{table=\"(other)\",tier=\"hot\"} 30"));
+  EXPECT_TRUE(HasLine(over, "hotrow_tier_rows{table=\"t1066\",tier=\"hot\"} 10"));
+  EXPECT_TRUE(HasLine(over, "hotrow_tier_rows{table=\"t1003\",tier=\"hot\"} 10"));
+  EXPECT_EQ(over.find("\"t1002\""), std::string::npos) << "the newest ones";
+}
+
+TEST(Metrics, ATableKeepsItsLabelAsLongAsItLives) {
+  constexpr uint32_t kLabels = kMaxTableLabels;
+  TableLabels labels;
+  v1::GetStatsResponse stats;
+  for (uint32_t id = 1; id <= kLabels + 2; ++id) stats.add_tables()->set_table_id(id);
+  std::set<uint32_t> first = labels.Of(stats);
+  EXPECT_EQ(first.size(), kMaxTableLabels);
+  EXPECT_FALSE(first.contains(kLabels + 1));
+  // One is dropped: its label goes to the next new table, not to those that are summed.
+  stats.mutable_tables()->DeleteSubrange(4, 1);
+  first.erase(5);
+  EXPECT_EQ(labels.Of(stats), first);
+  stats.add_tables()->set_table_id(1000);
+  stats.add_tables()->set_table_id(1001);
+  first.insert(1000);
+  EXPECT_EQ(labels.Of(stats), first);
 }
 
 TEST(Metrics, PromtoolFindsNothingToSay) {

@@ -33,10 +33,11 @@ bool WaitReadable(int descriptor) {
   return poll(&waiting, 1, static_cast<int>(limit_ms)) == 1;
 }
 
-// hotrow-server with its stderr in a file of the directory.
+// hotrow-server with its stderr in a file of the directory, or in another descriptor.
 class Process {
  public:
-  Process(const TemporaryDirectory& directory, std::vector<std::string> arguments) {
+  Process(const TemporaryDirectory& directory, std::vector<std::string> arguments,
+          int log_descriptor = -1) {
     const std::string log = directory.File("stderr");
     arguments.insert(arguments.begin(), HOTROW_SERVER_BINARY);
     std::vector<char*> pointers;
@@ -44,7 +45,8 @@ class Process {
     pointers.push_back(nullptr);
     pid_ = vfork();
     if (pid_ == 0) {
-      const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+      const int file = log_descriptor >= 0 ? log_descriptor
+                                           : open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
       dup2(file, STDERR_FILENO);
       execv(pointers[0], pointers.data());
       _exit(127);
@@ -201,6 +203,48 @@ TEST(Program, AFloodOfLinesIsBoundedAndAccountedFor) {
   }
   EXPECT_LT(written, kSessions / 2);
   EXPECT_EQ(written + left_out, kSessions);
+}
+
+TEST(Program, ALogThatNobodyReadsHoldsNoCallUp) {
+  constexpr int kCalls = 100;  // each a line of more than 100 bytes
+  TemporaryDirectory directory;
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  Process process(directory, Serving(directory), ends[1]);
+  close(ends[1]);
+  TestClient client(WaitReady(directory, process)["listen"].get<std::string>());
+  for (int i = 0; i < kCalls; ++i) client.CreateTable(fmt::format("t{}", i), 1);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0) << "nor the end";
+  std::string said(1 << 16, '\0');
+  said.resize(std::max<ssize_t>(0, read(ends[0], said.data(), said.size())));
+  close(ends[0]);
+  EXPECT_NE(said.find("serves shard 0"), std::string::npos) << said;
+}
+
+TEST(Program, WhatWasLoggedBeforeAnAbortIsWritten) {
+  TemporaryDirectory directory;
+  Process process(directory, Serving(directory));
+  TestClient client(WaitReady(directory, process)["listen"].get<std::string>());
+  for (int i = 0; i < 200; ++i) client.CreateTable(fmt::format("t{}", i), 1);
+  process.Signal(SIGABRT);
+  siginfo_t end{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process.pid()), &end, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED);
+  EXPECT_EQ(end.si_status, SIGABRT);
+  EXPECT_NE(directory.Read("stderr").find("'t199'"), std::string::npos);
+}
+
+TEST(Program, ASecondStartLeavesTheReadyFileOfTheFirst) {
+  TemporaryDirectory directory;
+  Process first(directory, Serving(directory));
+  const nlohmann::json ready = WaitReady(directory, first);
+  std::vector<std::string> same = Serving(directory);
+  same[1] = ready["listen"];
+  Process second(directory, same);
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_EQ(nlohmann::json::parse(directory.Read("ready.json"), nullptr, false), ready);
 }
 
 TEST(Program, BadConfigurationExitsWithTwoAndOneLine) {

@@ -30,7 +30,8 @@ uint64_t HashOf(const v1::SubPush& sub_push, const std::string& part) {
 
 }  // namespace
 
-TestServer::TestServer(RpcServerOptions options, std::chrono::milliseconds slow_call)
+TestServer::TestServer(RpcServerOptions options, std::chrono::milliseconds slow_call,
+                       int64_t max_sessions)
     : metrics(slow_call) {
   if (options.listen.empty()) options.listen = "127.0.0.1:0";
   auto listening = RpcServer::Listen(std::move(options), &metrics);
@@ -40,6 +41,7 @@ TestServer::TestServer(RpcServerOptions options, std::chrono::milliseconds slow_
       Shard::Create({.shard = 0,
                      .map = *wire::ShardMap::Static({rpc->listen_address()}, kPartitions),
                      .memory_budget_bytes = int64_t{256} << 20,
+                     .max_sessions = max_sessions,
                      .strands = 3});
   EXPECT_TRUE(created.ok()) << created.status().message();
   shard = *std::move(created);
@@ -72,6 +74,13 @@ uint32_t TestClient::CreateTable(const std::string& name, uint32_t dim) {
 }
 
 uint64_t TestClient::OpenSession(const std::string& uid) {
+  v1::OpenSessionResponse response;
+  const grpc::Status status = TryOpenSession(uid, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.session();
+}
+
+grpc::Status TestClient::TryOpenSession(const std::string& uid, v1::OpenSessionResponse* response) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::OpenSessionRequest request;
@@ -79,10 +88,7 @@ uint64_t TestClient::OpenSession(const std::string& uid) {
   request.set_session(wire::SessionId(std::as_bytes(std::span(uid.data(), uid.size())), 0));
   request.set_world_size(1);
   request.set_mode(v1::STEP_MODE_ASYNC);
-  v1::OpenSessionResponse response;
-  const grpc::Status status = parameters_->OpenSession(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return response.session();
+  return parameters_->OpenSession(&context, request, response);
 }
 
 v1::PullResponse TestClient::Pull(uint32_t table, const std::vector<uint64_t>& keys) {

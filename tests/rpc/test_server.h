@@ -33,6 +33,8 @@ class TestClient {
   // Each fails the test when it does not succeed.
   uint32_t CreateTable(const std::string& name, uint32_t dim);
   uint64_t OpenSession(const std::string& uid);
+  // This one gives the status.
+  grpc::Status TryOpenSession(const std::string& uid, v1::OpenSessionResponse* response);
   v1::PullResponse Pull(uint32_t table, const std::vector<uint64_t>& keys);
   v1::PushResponse Push(const v1::PushRequest& request);
 
@@ -44,7 +46,8 @@ class TestClient {
 
 struct TestServer {
   explicit TestServer(RpcServerOptions options = {},
-                      std::chrono::milliseconds slow_call = std::chrono::milliseconds(0));
+                      std::chrono::milliseconds slow_call = std::chrono::milliseconds(0),
+                      int64_t max_sessions = 4096);
   ~TestServer() { rpc->Shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(5)); }
 
   TestClient Client() const { return TestClient(rpc->listen_address()); }

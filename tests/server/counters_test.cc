@@ -61,6 +61,34 @@ TEST(Counters, ApplyingIsTimedByOptimizerAndOutlivesItsTable) {
   EXPECT_EQ(Applications(one, "adagrad"), 2u) << "a counter that falls looks like a restart";
 }
 
+TEST(Counters, ApplyingIsTimedInPiecesThatCanBeCompared) {
+  OneTable one(SgdSchema("t", 2), {.strands = 1});
+  one.Send(one.Push(3, 1, one.Keys(3, 1024)));
+  EXPECT_EQ(Applications(one, "sgd"), 1u);
+  one.Send(one.Push(3, 2, one.Keys(3, 1025)));
+  EXPECT_EQ(Applications(one, "sgd"), 3u) << "1,024 rows and the last one";
+  EXPECT_EQ(one.Stats().rows_pushed(), 2049u);
+}
+
+TEST(Counters, ASubPushCountsOnceForEachTimeThatItCame) {
+  OneTable one(SgdSchema("t", 2), {.strands = 1});
+  const ShardCounters& counters = one.shard().counters();
+  const FrozenSubPush first = one.Push(3, 1, one.Keys(3, 1));
+  one.Send(first);
+  one.Send(first);
+  EXPECT_EQ(counters.sub_pushes_applied.value(), 1u);
+  EXPECT_EQ(counters.sub_pushes_duplicate.value(), 1u);
+  EXPECT_EQ(one.Send(one.Push(3, 1, one.Keys(3, 2))).outcome, Outcome::kRefused);
+  EXPECT_EQ(counters.content_conflicts.value(), 1u);
+  EXPECT_EQ(counters.sub_pushes_refused.value(), 1u);
+  FrozenSubPush damaged = one.Push(3, 2, one.Keys(3, 2));
+  damaged.header.content_hash ^= 1;
+  EXPECT_EQ(one.Send(damaged).outcome, Outcome::kRetry);
+  EXPECT_EQ(counters.damaged_sub_pushes.value(), 1u);
+  EXPECT_EQ(one.Send(one.Push(3, 9, one.Keys(3, 2))).outcome, Outcome::kRetry);
+  EXPECT_EQ(counters.sub_pushes_retried.value(), 2u);
+}
+
 TEST(Counters, KeysAreCountedAsTheyCameAndWithoutRepeats) {
   OneTable one(SgdSchema("t", 2));
   const auto keys = one.Keys(3, 2);

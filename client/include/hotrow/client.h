@@ -212,7 +212,9 @@ class Client {
   // Makes nothing: NotFound, naming the shard, when one of them lacks the table.
   absl::StatusOr<Table> OpenTable(std::string_view name);
   absl::StatusOr<std::vector<TableInfo>> ListTables();
-  absl::StatusOr<uint64_t> DropTable(std::string_view name);  // rows that were stored
+  // Gives the rows that were stored. PermissionDenied, and nothing dropped anywhere, where a shard
+  // has an admin listener: `hotrowctl drop` reaches it.
+  absl::StatusOr<uint64_t> DropTable(std::string_view name);
 
   // One batch per entry, in order.
   absl::StatusOr<std::vector<std::shared_ptr<PulledBatch>>> PullTables(

@@ -294,7 +294,11 @@ class Client:
         return [Table(self, info.schema.name) for info in self.native.list_tables()]
 
     def drop_table(self, name: str) -> int:
-        """Drop a table with all its rows; returns how many there were."""
+        """Drop a table with all its rows; returns how many there were.
+
+        PermissionDenied, and nothing dropped, where a shard has an admin listener: that is for
+        `hotrowctl drop`.
+        """
         return self.native.drop_table(_checked(name, str, "name"))
 
     def flush(self, timeout: float | None = None) -> None:
