@@ -8,7 +8,6 @@
 //   sequence: below the next one            kept answer, duplicate = true        was consumed
 //             (with other bytes)            kRefused / kInvalidArgument          was consumed
 //             above the next one            kRetry / kOutOfOrder                 stays open
-//   room for one more kept answer           kRetry / kOverloaded                 stays open
 //   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
 //
