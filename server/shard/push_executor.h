@@ -11,6 +11,9 @@
 //   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
 //
+// What stays open may be sent again as it is. A client does that but for kStaleMap: with a static
+// list of shards it would be fenced again, so that it gives its session up.
+//
 // Lengths are checked when the message is decoded, and the fences of the second line once before it
 // is admitted to the queue (push_fence.h).
 //
