@@ -5,9 +5,10 @@
 
 Each entry of ``tests/fault/push_mutations.toml`` takes one rule out of the source. For each of them
 this applies the change to a copy of the checkout in ``$HOTROW_BUILD/mutations``, builds the test
-program that is named and runs the test that is named, which must fail. Minutes, with a warm ccache;
-Python rules need the installed package (``make build``). Exit status 1 when a test passes without
-its rule, or fails with it.
+program that is named and runs the test that is named, which must fail. One that hangs has noticed
+nothing: it counts as red only where the entry says ``hangs = true``, for rules without which
+something waits for ever. Minutes, with a warm ccache; Python rules need the installed package
+(``make build``). Exit status 1 when a test passes or hangs without its rule, or fails with it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Mutation:
     new: str
     program: str  # a test program of the build, or "pytest"
     test: str  # its --gtest_filter, or FILE::FUNCTION
+    hangs: bool = False  # without the rule the test may wait for what never comes
 
     def problem(self, text: str) -> str | None:
         """Why it cannot be applied to the text of its file."""
@@ -90,8 +92,8 @@ class Checkout:
             print(done.stdout[-2000:], file=sys.stderr)
         return done.returncode == 0
 
-    def passes(self, mutation: Mutation) -> bool:
-        """Run the test; one that hangs does not pass."""
+    def run(self, mutation: Mutation) -> str:
+        """Run the test: it "passes", "fails" or "hangs"."""
         environment = dict(os.environ)
         if mutation.program == "pytest":
             command = [sys.executable, "-m", "pytest", "-q", "-x", mutation.test]
@@ -111,15 +113,15 @@ class Checkout:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+            return "hangs"
+        return "passes" if done.returncode == 0 else "fails"
 
 
 def check(
     mutations: list[Mutation],
     source: Path,
     build: Callable[[str], bool],
-    passes: Callable[[Mutation], bool],
+    run: Callable[[Mutation], str],
 ) -> list[str]:
     """Apply each mutation to `source` in turn and say which rules have no test that fails.
 
@@ -131,8 +133,8 @@ def check(
         The tree that is changed.
     build : callable
         Builds a program of it.
-    passes : callable
-        Whether the test of a mutation passes now.
+    run : callable
+        Runs the test of a mutation: "passes", "fails" or "hangs".
 
     Returns
     -------
@@ -141,6 +143,7 @@ def check(
     """
     problems = []
     for mutation in mutations:
+        outcome = ""
         path = source / mutation.file
         original = path.read_text()
         problem = mutation.problem(original)
@@ -149,11 +152,14 @@ def check(
             try:
                 if not build(mutation.program):
                     problem = "does not compile"
-                elif passes(mutation):
-                    problem = f"{mutation.test} passes without it"
+                else:
+                    outcome = run(mutation)
+                    if outcome == "passes" or (outcome == "hangs" and not mutation.hangs):
+                        problem = f"{mutation.test} {outcome} without it"
             finally:
                 path.write_text(original)
-        print(f"{'red  ' if problem is None else 'GREEN'} {mutation.rule}", flush=True)
+        word = {"passes": "GREEN", "fails": "red", "hangs": "HANG"}.get(outcome, "VOID")
+        print(f"{word:5} {mutation.rule}", flush=True)
         if problem is not None:
             problems.append(f"{mutation.rule}: {problem}")
     return problems
@@ -172,11 +178,11 @@ def main(words: list[str]) -> int:
         if not checkout.build(program):
             return 1
     problems = [
-        f"{mutation.rule}: {mutation.test} fails with it"
+        f"{mutation.rule}: {mutation.test} does not pass with it"
         for mutation in chosen
-        if not checkout.passes(mutation)
+        if checkout.run(mutation) != "passes"
     ]
-    problems += check(chosen, checkout.source, checkout.build, checkout.passes)
+    problems += check(chosen, checkout.source, checkout.build, checkout.run)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(chosen)} rules, {len(problems)} problems")

@@ -70,6 +70,11 @@ void AppendShardMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFam
   families.push_back(std::move(capacity));
   families.push_back(
       SingleGauge("hotrow_sessions", "Open sessions.", static_cast<double>(stats.sessions())));
+  families.push_back(SingleGauge("hotrow_sessions_limit", "Sessions that may be open at a time.",
+                                 static_cast<double>(stats.max_sessions())));
+  families.push_back(SingleGauge("hotrow_kept_answers_bytes",
+                                 "Memory of the answers kept for pushes that are sent again.",
+                                 static_cast<double>(stats.kept_answer_bytes())));
   families.push_back(SingleCounter("hotrow_sessions_expired_total",
                                    "Sessions ended because they pushed nothing for too long.",
                                    static_cast<double>(stats.sessions_expired())));

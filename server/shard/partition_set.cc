@@ -8,8 +8,7 @@ const PushWindow* Partition::FindWindow(uint64_t session) const {
 }
 
 PartitionSet::PartitionSet(const StrandMap& map, int strand) : partitions_(map.partitions()) {
-  kept_answers_.full_bytes /= map.strands();
-  kept_answers_.max_bytes /= map.strands();
+  kept_answers_.max_extra_bytes /= map.strands();
   for (uint32_t partition = 0; partition < map.partitions(); ++partition) {
     if (map.Of(partition) != strand) continue;
     partitions_[partition] = std::make_unique<Partition>(kept_answers_);

@@ -1,7 +1,7 @@
 // The partitions that a strand writes: their LSNs and, per session, their push windows.
 //
 // Thread safety: strand only. Bounds: one window for each (open session, owned partition) that has
-// consumed a number; what all of them hold is bounded by KeptAnswers.
+// consumed a number.
 
 #pragma once
 
@@ -38,7 +38,7 @@ class Partition {
 
 class PartitionSet {
  public:
-  // What all windows of a shard may hold is shared out evenly over its strands.
+  // What the windows of a shard may hold beside their rings is shared out evenly over its strands.
   PartitionSet(const StrandMap& map, int strand);
 
   // nullptr if this strand does not write it.

@@ -83,7 +83,6 @@ void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_pus
                  result);
   }
   if (sub_push.sequence < next) return AnswerConsumed(session, sub_push, *window, result);
-  if (state_.partitions.kept_answers().full()) return Retry(TooManyAnswers(), result);
   Accept(sub_push, part, {&sub_push, &partition.Window(session), result});
 }
 

@@ -8,9 +8,11 @@
 //   sequence: below the next one            kept answer, duplicate = true        was consumed
 //             (with other bytes)            kRefused / kInvalidArgument          was consumed
 //             above the next one            kRetry / kOutOfOrder                 stays open
-//   room for one more kept answer           kRetry / kOverloaded                 stays open
 //   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
+//
+// What stays open may be sent again as it is. A client does that but for kStaleMap: with a static
+// list of shards it would be fenced again, so that it gives its session up.
 //
 // Lengths are checked when the message is decoded, and the fences of the second line once before it
 // is admitted to the queue (push_fence.h).

@@ -1,12 +1,27 @@
 #include "server/shard/push_window.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hotrow {
+namespace {
+
+// What a map of windows adds to each of them.
+constexpr int64_t kNodeBytes = 32;
+
+}  // namespace
+
+const int64_t PushWindow::kMostRingBytes =
+    kAnswers * sizeof(Kept) + sizeof(PushWindow) + kNodeBytes;
+
+int64_t SessionsWhoseRingsFit(int64_t partitions) {
+  const int64_t of_session = std::max<int64_t>(partitions, 1) * PushWindow::kMostRingBytes;
+  return std::max<int64_t>(kMaxRingBytes / of_session, 1);
+}
 
 PushWindow::~PushWindow() {
-  for (const Kept& kept : answers_) all_.used_bytes -= BytesOf(kept);
-  all_.used_bytes -= static_cast<int64_t>(answers_.capacity() * sizeof(Kept));
+  for (const Kept& kept : answers_) all_.extra_bytes -= BytesOf(kept);
+  all_.ring_bytes -= static_cast<int64_t>(answers_.capacity() * sizeof(Kept));
 }
 
 int64_t PushWindow::BytesOf(const Kept& kept) {
@@ -24,7 +39,18 @@ void PushWindow::MakeRoom() {
   // Number 0 does not exist: its place is taken by a blank, so that n is at n % kAnswers.
   if (answers_.empty()) answers_.emplace_back();
   if (answers_.size() < kAnswers) answers_.emplace_back();
-  all_.used_bytes += static_cast<int64_t>((answers_.capacity() - before) * sizeof(Kept));
+  all_.ring_bytes += static_cast<int64_t>((answers_.capacity() - before) * sizeof(Kept));
+}
+
+void PushWindow::Shorten(Kept& kept) {
+  for (const wire::TableCounts& counts : kept.counts) {
+    if (counts.rows_refused == 0) continue;
+    if (kept.rows_refused == 0) kept.refusing_table = counts.table_id;
+    kept.rows_refused += counts.rows_refused;
+  }
+  if (kept.rare != nullptr) kept.kind = kept.rare->error.kind;
+  kept.rare = nullptr;
+  kept.counts = std::vector<wire::TableCounts>();  // frees, as "= {}" would not
 }
 
 void PushWindow::Store(const wire::SubPushResult& answer, Kept& kept) const {
@@ -34,25 +60,17 @@ void PushWindow::Store(const wire::SubPushResult& answer, Kept& kept) const {
   if (!answer.error.ok() || !answer.refused_keys.empty()) {
     kept.rare = std::make_unique<Rare>(Rare{answer.error, answer.refused_keys});
   }
-  if (all_.used_bytes + BytesOf(kept) <= all_.full_bytes) return;
-  std::erase_if(kept.counts,
-                [](const wire::TableCounts& counts) { return counts.rows_refused == 0; });
-  kept.counts.shrink_to_fit();
-  if (kept.rare == nullptr) return;
-  wire::ErrorInfo error;
-  error.kind = answer.error.kind;
-  error.message = "as answered before; this shard has kept no more of it";
-  kept.rare = std::make_unique<Rare>(Rare{std::move(error), {}});
+  if (all_.extra_bytes + BytesOf(kept) > all_.max_extra_bytes) Shorten(kept);
 }
 
 void PushWindow::Consume(uint64_t content_hash, const wire::SubPushResult& answer) {
   MakeRoom();
   Kept& kept = answers_[next_ % kAnswers];
-  all_.used_bytes -= BytesOf(kept);
+  all_.extra_bytes -= BytesOf(kept);
   kept = Kept();
   kept.content_hash = content_hash;
   Store(answer, kept);
-  all_.used_bytes += BytesOf(kept);
+  all_.extra_bytes += BytesOf(kept);
   ++next_;
 }
 
@@ -63,6 +81,13 @@ wire::SubPushResult PushWindow::Answer(uint64_t sequence) const {
   answer.outcome = kept.outcome;
   answer.applied_lsn = kept.applied_lsn;
   answer.counts = kept.counts;
+  if (kept.kind != wire::ErrorKind::kNone) {
+    answer.error.kind = kept.kind;
+    answer.error.message = "as answered before; this shard has kept no more of it";
+  }
+  if (kept.rows_refused > 0) {
+    answer.counts = {{.table_id = kept.refusing_table, .rows_refused = kept.rows_refused}};
+  }
   if (kept.rare != nullptr) {
     answer.error = kept.rare->error;
     answer.refused_keys = kept.rare->refused_keys;

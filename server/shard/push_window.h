@@ -1,12 +1,14 @@
 // PushWindow: which numbers of one (session, partition) have been consumed, and the answers to the
 // last of them.
 //
-// An answer that would exceed the limit of all windows (KeptAnswers) is kept in short: what the
-// client decides by stays (outcome, LSN, kind of the error, refused rows of each table), and what
-// only explains is left out (counts of tables that refused nothing, texts, the list of keys).
+// What an answer needs beside its place in the ring has a limit, which all windows share
+// (KeptAnswers). One that would exceed it is kept in short, in the ring alone: what the client
+// decides by stays (outcome, LSN, kind of the error, how many rows were refused, and a table that
+// refused some), and what only explains is left out (other counts, texts, the list of keys).
 //
-// Thread safety: strand only. Bounds: kAnswers answers, allocated as they come; their bytes count
-// against KeptAnswers.
+// Thread safety: strand only. Bounds: kAnswers answers, allocated as they come. No number is
+// refused for want of room: sessions are let in only as long as all their rings fit
+// (SessionsWhoseRingsFit), and what is beside the rings is bounded by KeptAnswers.
 
 #pragma once
 
@@ -18,19 +20,19 @@
 
 namespace hotrow {
 
-// What all windows of a strand hold, and how much that may be. Beyond `full_bytes` answers are kept
-// in short; at `max_bytes` no further number is consumed until sessions end.
+// What all windows of a strand hold.
 struct KeptAnswers {
-  int64_t full_bytes = int64_t{192} << 20;
-  int64_t max_bytes = int64_t{256} << 20;
-  int64_t used_bytes = 0;
+  int64_t max_extra_bytes = int64_t{64} << 20;  // beyond it answers are kept in short
+  int64_t extra_bytes = 0;                      // beside the rings
+  int64_t ring_bytes = 0;
 
-  bool full() const { return used_bytes >= max_bytes; }
+  int64_t used_bytes() const { return extra_bytes + ring_bytes; }
 };
 
 class PushWindow {
  public:
   static constexpr uint64_t kAnswers = wire::kKeptAnswers;
+  static const int64_t kMostRingBytes;  // of a window, itself included
 
   explicit PushWindow(KeptAnswers& all) : all_(all) {}
   ~PushWindow();
@@ -58,12 +60,16 @@ class PushWindow {
     uint64_t content_hash = 0;
     uint64_t applied_lsn = 0;
     wire::Outcome outcome = wire::Outcome::kApplied;
+    wire::ErrorKind kind = wire::ErrorKind::kNone;  // of an answer that is kept in short
+    uint32_t refusing_table = 0;                    // likewise, and the rows that all refused
+    uint32_t rows_refused = 0;
     std::vector<wire::TableCounts> counts;
     std::unique_ptr<Rare> rare;
   };
 
   const Kept& At(uint64_t sequence) const { return answers_[sequence % kAnswers]; }
   static int64_t BytesOf(const Kept& kept);
+  static void Shorten(Kept& kept);
   void Store(const wire::SubPushResult& answer, Kept& kept) const;
   void MakeRoom();
 
@@ -71,5 +77,12 @@ class PushWindow {
   std::vector<Kept> answers_;  // a ring: number n is at n % kAnswers
   KeptAnswers& all_;
 };
+
+// The rings of all sessions of a shard, however many strands they are spread over.
+inline constexpr int64_t kMaxRingBytes = int64_t{256} << 20;
+
+// How many sessions may be open so that the rings of each have room, on a shard that owns so many
+// partitions; at least 1.
+int64_t SessionsWhoseRingsFit(int64_t partitions);
 
 }  // namespace hotrow

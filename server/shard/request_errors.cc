@@ -8,7 +8,6 @@ namespace hotrow {
 namespace {
 
 constexpr uint32_t kRetryAfterMs = 50;
-constexpr uint32_t kRetryAfterSessionsMs = 1000;
 
 wire::ErrorInfo Make(wire::ErrorKind kind, std::string message, std::string hint) {
   wire::ErrorInfo error;
@@ -63,15 +62,6 @@ wire::ErrorInfo QueueFull() {
   wire::ErrorInfo error = Make(wire::ErrorKind::kOverloaded, "the shard's queue is full",
                                "try again later; send less at once");
   error.retry_after_ms = kRetryAfterMs;
-  return error;
-}
-
-wire::ErrorInfo TooManyAnswers() {
-  wire::ErrorInfo error =
-      Make(wire::ErrorKind::kOverloaded,
-           "the answers kept for open sessions have reached their limit of memory",
-           "close clients that are no longer needed, or lower queue.session_idle");
-  error.retry_after_ms = kRetryAfterSessionsMs;
   return error;
 }
 

@@ -22,7 +22,6 @@ wire::ErrorInfo KeyOutOfRange(const TableOptions& table);
 wire::ErrorInfo DeadlinePassed();
 wire::ErrorInfo ScanExpired();
 wire::ErrorInfo QueueFull();
-wire::ErrorInfo TooManyAnswers();
 wire::ErrorInfo Draining();
 
 }  // namespace hotrow

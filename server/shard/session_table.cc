@@ -136,19 +136,26 @@ void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>
   Finish(session, End::kExpired);
 }
 
+absl::Status SessionTable::NoPlace() const {
+  wire::ErrorInfo error;
+  error.kind = wire::ErrorKind::kOverloaded;
+  error.message = fmt::format("all {} sessions of this shard are in use", limit());
+  error.hint = "close clients that are no longer needed, or raise queue.max_sessions";
+  if (limit() < limits_.max_sessions) {
+    error.message += ": it has no room to keep the answers to the pushes of more";
+    error.hint = "close clients that are no longer needed, or give each shard fewer partitions";
+  }
+  error.retry_after_ms = kRetryAfterMs;
+  SPDLOG_WARN("a client was refused: {}", error.message);
+  return wire::ToStatus(error);
+}
+
 absl::Status SessionTable::MakeRoom(TimePoint now, std::vector<uint64_t>* ended) {
-  if (static_cast<int64_t>(sessions_.size()) < limits_.max_sessions) return absl::OkStatus();
+  if (static_cast<int64_t>(sessions_.size()) < limit()) return absl::OkStatus();
   const auto idlest = std::min_element(
       sessions_.begin(), sessions_.end(),
       [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
-  if (idlest == sessions_.end() || now - idlest->second.last_used < kIdleLimit) {
-    wire::ErrorInfo error;
-    error.kind = wire::ErrorKind::kOverloaded;
-    error.message = fmt::format("all {} sessions of this shard are in use", limits_.max_sessions);
-    error.hint = "close clients that are no longer needed, or raise queue.max_sessions";
-    error.retry_after_ms = kRetryAfterMs;
-    return wire::ToStatus(error);
-  }
+  if (idlest == sessions_.end() || now - idlest->second.last_used < kIdleLimit) return NoPlace();
   Expire(idlest->first, now, ended);
   return absl::OkStatus();
 }

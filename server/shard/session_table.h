@@ -4,7 +4,8 @@
 // follows. A higher restart count fences the older session: its late pushes are refused.
 //
 // Thread safety: every method, from any thread; one short lock a message, none a row. A session
-// that was ended is refused by whatever calls Use afterwards. Bounds: `max_sessions` open sessions.
+// that was ended is refused by whatever calls Use afterwards. Bounds: `max_sessions` open sessions,
+// or as many as the shard has room to keep answers for, if that is less.
 // A session that opened and pushed nothing for `idle_limit` is ended when another one opens. When
 // all places are taken, the one that has been idle longest is ended if it was idle for kIdleLimit;
 // else the new one is refused. Ended session ids are remembered, the last kRememberedEnds of them,
@@ -13,6 +14,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -39,6 +41,7 @@ class SessionTable {
   struct Limits {
     int64_t max_sessions = 0;
     std::chrono::milliseconds idle_limit{};
+    int64_t sessions_that_fit = INT64_MAX;  // SessionsWhoseRingsFit
   };
   explicit SessionTable(const Limits& limits) : limits_(limits) {}
 
@@ -54,6 +57,7 @@ class SessionTable {
   wire::ErrorInfo Use(uint64_t session, TimePoint now);
 
   int64_t size() const;
+  int64_t limit() const { return std::min(limits_.max_sessions, limits_.sessions_that_fit); }
   uint64_t expired() const;  // since the process started
 
  private:
@@ -78,6 +82,7 @@ class SessionTable {
   void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   void Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended)
       HOTROW_REQUIRES(mutex_);
+  absl::Status NoPlace() const;
   absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   void Finish(uint64_t session, End end) HOTROW_REQUIRES(mutex_);
   wire::ErrorInfo Lost(uint64_t session) const HOTROW_REQUIRES(mutex_);

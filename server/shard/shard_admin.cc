@@ -112,6 +112,7 @@ void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResp
   response->set_memory_budget_bytes(state.options.memory_budget_bytes);
   response->set_sessions(state.sessions.size());
   response->set_sessions_expired(state.sessions.expired());
+  response->set_max_sessions(state.sessions.limit());
   response->set_pull_requests(counters.pull_requests.value());
   response->set_push_requests(counters.push_requests.value());
   response->set_sub_pushes_applied(counters.sub_pushes_applied.value());
@@ -137,6 +138,16 @@ std::vector<v1::TableStats> Shard::Impl::StatsOf(
     return absl::OkStatus();
   }).IgnoreError();  // a strand that has stopped has nothing to add
   return stats;
+}
+
+// Of all windows.
+int64_t Shard::Impl::KeptAnswerBytes() {
+  int64_t bytes = 0;
+  OnEachStrand(strands, Stopped(), [&](StrandState& strand) {
+    bytes += strand.partitions.kept_answers().used_bytes();
+    return absl::OkStatus();
+  }).IgnoreError();  // a strand that has stopped has nothing to add
+  return bytes;
 }
 
 absl::Status Shard::Impl::Stopped() const { return Signed(wire::ToStatus(Draining())); }
@@ -252,6 +263,7 @@ absl::StatusOr<v1::GetStatsResponse> Shard::GetStats(const std::string& table) {
   FillShardStats(impl.state, std::chrono::duration_cast<std::chrono::milliseconds>(uptime).count(),
                  &response);
   if (table.empty()) FillHistograms(impl.strands, &response);
+  response.set_kept_answer_bytes(impl.KeptAnswerBytes());
   response.set_state(impl.draining.load(std::memory_order_relaxed) ? "draining" : "serving");
   uint64_t allocated = 0;
   for (v1::TableStats& one : stats) {

@@ -49,6 +49,7 @@ struct Shard::Impl {
   // What calls get once the strands have stopped.
   absl::Status Stopped() const;
   std::vector<v1::TableStats> StatsOf(const std::vector<TableDirectory::Entry>& entries);
+  int64_t KeptAnswerBytes();
   std::vector<std::unique_ptr<Table>> TakeTable(uint32_t id);
   // Why a request was not let in.
   wire::ErrorInfo NotAdmitted(RequestGate::Admission admission);

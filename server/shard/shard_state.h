@@ -27,7 +27,8 @@ struct ShardState {
         server_start_id(start_id),
         budget(std::make_shared<MemoryBudget>(options.memory_budget_bytes)),
         strand_map(options.map, options.shard, options.strands),
-        sessions({options.max_sessions, options.session_idle}),
+        sessions({options.max_sessions, options.session_idle,
+                  SessionsWhoseRingsFit(strand_map.owned_partitions())}),
         tables({.assigns_ids = options.map.owner(0) == options.shard,
                 .slots_per_set = options.slots_per_set}) {}
 

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,10 @@ class StrandMap {
   // kNotOwned for a partition of another shard. partition < partitions().
   int Of(uint32_t partition) const { return strand_of_[partition]; }
   bool Owns(uint32_t partition) const { return strand_of_[partition] != kNotOwned; }
+  int64_t owned_partitions() const {
+    return static_cast<int64_t>(strand_of_.size()) -
+           std::count(strand_of_.begin(), strand_of_.end(), kNotOwned);
+  }
 
   uint32_t partitions() const { return static_cast<uint32_t>(strand_of_.size()); }
   int partition_bits() const { return partition_bits_; }

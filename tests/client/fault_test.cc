@@ -37,32 +37,19 @@ TEST(Faults, PushesThroughConnectionsThatAreCutAreAppliedExactlyOnce) {
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
   const std::vector<float> ones(keys.size() * 16, 1.0F);
 
-  std::atomic<bool> done = false;
-  std::atomic<int> cuts = 0;
   const uint64_t seed = std::random_device{}();
   std::printf("seed %lu\n", seed);
-  std::thread cutter([&] {
-    std::mt19937_64 random(seed);
-    while (!done) {
-      // Cut after a random number of bytes, so that every part of a message is hit.
-      TcpProxy& proxy = *proxies[random() % proxies.size()];
-      const int64_t until = proxy.forwarded_bytes() + static_cast<int64_t>(random() % 600000);
-      while (!done && proxy.forwarded_bytes() < until) std::this_thread::yield();
-      proxy.CutAll();
-      ++cuts;
-    }
-  });
+  RandomCutter cutter(proxies, seed, 600000);
   constexpr int kPushes = 60;
   for (int i = 0; i < kPushes; ++i) EXPECT_OK(table->Push(keys, ones));
-  done = true;
-  cutter.join();
+  cutter.Stop();
   EXPECT_OK(client->Flush());
-  EXPECT_GT(cuts.load(), 10);
+  EXPECT_GT(cutter.cuts(), 10);
   const std::vector<float> rows = PullRows(*table, keys);
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], -kPushes) << i;
   uint64_t duplicates = 0;
   for (const ShardStatus& shard : client->Status()) duplicates += shard.sub_pushes_duplicate;
-  std::printf("%d cuts, %lu sub-pushes came twice\n", cuts.load(), duplicates);
+  std::printf("%d cuts, %lu sub-pushes came twice\n", cutter.cuts(), duplicates);
 }
 
 TEST(Faults, AConnectionThatSwallowsEverythingIsMadeAnew) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "hotrow/v1/parameter_service.grpc.pb.h"
 #include "proto/wire/batch_codec.h"
@@ -149,6 +150,10 @@ class Attacker {
 
   // Uses number 1 of the partition.
   bool UseFirstNumber() { return Counts(pushes_.Call(Push(1, 1.0F))) == 1; }
+  // Uses the number that the attacks have come to: the session is alive, and none was swallowed.
+  bool UseNextNumber() { return Counts(pushes_.Call(Push(next_, 1.0F))) == 1; }
+  // How sub-pushes and messages were refused.
+  const std::set<v1::ErrorKind>& kinds() const { return kinds_; }
 
  private:
   using Change = std::function<void(v1::SubPush*)>;
@@ -229,11 +234,13 @@ class Attacker {
   }
 
   // Rows that a reply says were changed now.
-  static int64_t Counts(const std::string& reply) {
+  int64_t Counts(const std::string& reply) {
     v1::PushResponse response;
     EXPECT_TRUE(response.ParseFromString(reply));
     int64_t changed = 0;
+    kinds_.insert(response.error().kind());
     for (const v1::SubPushResult& result : response.results()) {
+      kinds_.insert(result.error().kind());
       if (result.duplicate()) continue;
       for (const v1::TableCounts& counts : result.counts()) {
         changed += counts.rows_updated() + counts.rows_created();
@@ -268,6 +275,7 @@ class Attacker {
   ByteStreamClient pushes_;
   uint64_t session_ = 0;
   uint64_t next_ = 2;
+  std::set<v1::ErrorKind> kinds_;
 };
 
 int64_t ResidentBytes(pid_t pid) {
@@ -308,6 +316,13 @@ TEST(HostileRequests, TenThousandLeaveServerTablesAndMemoryAsTheyWere) {
   EXPECT_LE(ResidentBytes(servers.pid(0)), resident_after_1000 + (8 << 20));
   EXPECT_EQ(PullRows(*table, keys), before);
   EXPECT_EQ(*table->Size(), rows);
+  // The attacks came through, to the checks that they are about.
+  EXPECT_TRUE(attacker.UseNextNumber());
+  for (const v1::ErrorKind kind :
+       {v1::ERROR_KIND_NOT_FOUND, v1::ERROR_KIND_SCHEMA_MISMATCH, v1::ERROR_KIND_INVALID_ARGUMENT,
+        v1::ERROR_KIND_OUT_OF_ORDER, v1::ERROR_KIND_DATA_LOSS, v1::ERROR_KIND_SESSION_LOST}) {
+    EXPECT_EQ(attacker.kinds().count(kind), 1u) << v1::ErrorKind_Name(kind);
+  }
 }
 
 }  // namespace

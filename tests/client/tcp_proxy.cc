@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 
 namespace hotrow::testing {
 namespace {
@@ -90,6 +91,27 @@ void TcpProxy::Forward(int from, int to, int64_t connection) {
     forwarded_bytes_ += got;
   }
   shutdown(to, SHUT_RDWR);
+}
+
+RandomCutter::RandomCutter(const std::vector<std::unique_ptr<TcpProxy>>& proxies, uint64_t seed,
+                           int64_t most_bytes) {
+  thread_ = std::thread([this, &proxies, seed, most_bytes] {
+    std::mt19937_64 random(seed);
+    while (!done_) {
+      TcpProxy& proxy = *proxies[random() % proxies.size()];
+      const int64_t bytes = 1 + static_cast<int64_t>(random() % most_bytes);
+      const int64_t until = proxy.forwarded_bytes() + bytes;
+      while (!done_ && proxy.forwarded_bytes() < until) std::this_thread::yield();
+      if (done_) return;
+      proxy.CutAll();
+      ++cuts_;  // there was a connection: it has forwarded something
+    }
+  });
+}
+
+void RandomCutter::Stop() {
+  done_ = true;
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace hotrow::testing

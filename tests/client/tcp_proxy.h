@@ -1,10 +1,12 @@
 // A TCP proxy on loopback that can cut every connection, in the middle of whatever they carry.
 //
-// Thread safety: CutAll from any thread. Ownership: its threads end with it.
+// Thread safety: CutAll from any thread. Ownership: its threads end with it; proxies outlive their
+// cutter.
 
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -42,6 +44,22 @@ class TcpProxy {
   std::vector<int> sockets_;  // open connections, both sides
   std::vector<std::thread> threads_;
   std::thread acceptor_;
+};
+
+// Cuts proxies, one after the other at random, each when it has forwarded a random number of bytes
+// below `most_bytes`, so that every part of a message is hit. Ends its thread with it.
+class RandomCutter {
+ public:
+  RandomCutter(const std::vector<std::unique_ptr<TcpProxy>>& proxies, uint64_t seed,
+               int64_t most_bytes);
+  ~RandomCutter() { Stop(); }
+  void Stop();
+  int cuts() const { return cuts_; }  // of proxies with connections
+
+ private:
+  std::atomic<bool> done_ = false;
+  std::atomic<int> cuts_ = 0;
+  std::thread thread_;
 };
 
 }  // namespace hotrow::testing

@@ -31,6 +31,7 @@ class MessageProxy::Loop {
   void Run();
   void Accept();
   void Ended() HOTROW_EXCLUDES(mutex_);  // a relay
+  bool Settle() HOTROW_EXCLUDES(mutex_);
 
   const FaultRates rates;
   std::mt19937_64 random;  // on the thread
@@ -324,6 +325,15 @@ void MessageProxy::Loop::Ended() {
   changed_.NotifyAll();
 }
 
+bool MessageProxy::Loop::Settle() {
+  const auto limit = Clock::now() + std::chrono::minutes(1);
+  MutexLock lock(mutex_);
+  while (relays_ > 1) {  // one waits for the next call
+    if (!changed_.WaitUntil(mutex_, limit) && relays_ > 1) return false;
+  }
+  return true;
+}
+
 void MessageProxy::Loop::Run() {
   void* tag = nullptr;
   bool ok = false;
@@ -339,6 +349,7 @@ MessageProxy::MessageProxy(const std::string& target, const FaultRates& rates, u
 
 MessageProxy::~MessageProxy() = default;
 
+bool MessageProxy::Settle() { return loop_->Settle(); }
 std::string MessageProxy::address() const { return "127.0.0.1:" + std::to_string(loop_->port); }
 const FaultCounts& MessageProxy::requests() const { return loop_->requests; }
 const FaultCounts& MessageProxy::replies() const { return loop_->replies; }

@@ -28,6 +28,10 @@ class MessageProxy {
   MessageProxy(const std::string& target, const FaultRates& rates, uint64_t seed);
   ~MessageProxy();
 
+  // Waits until every call of its clients is over and all that was held has gone on to the shard:
+  // to be called when they have closed their connections. False after a minute.
+  bool Settle();
+
   std::string address() const;  // to be dialled instead of the shard
   const FaultCounts& requests() const;
   const FaultCounts& replies() const;

@@ -169,6 +169,10 @@ PushRunReport RunPushes(const PushRunOptions& options) {
   const std::chrono::duration<double> took = Clock::now() - began;
   report.pushes_a_second = static_cast<double>(options.pushes) / took.count();
 
+  // What the proxies still hold, duplicates among it, must reach the shards before rows are read.
+  for (const auto& client : clients) EXPECT_OK(client->Close());
+  for (const auto& proxy : proxies) EXPECT_TRUE(proxy->Settle());
+
   PushOracle expected(kKeys);
   for (const auto& pusher : pushers) {
     expected.Add(pusher->oracle);

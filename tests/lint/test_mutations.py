@@ -33,7 +33,7 @@ def test_a_mutation_can_be_applied_and_its_test_exists(mutation):
     assert mutation.test in names
 
 
-def planted(folder: Path, **changes: str) -> Mutation:
+def planted(folder: Path, **changes: object) -> Mutation:
     (folder / "rule.cc").write_text("if (late) return Refuse();\n")
     entry = {
         "rule": "late is refused",
@@ -50,18 +50,27 @@ def planted(folder: Path, **changes: str) -> Mutation:
 def test_a_rule_that_no_test_guards_is_reported(tmp_path, guarded):
     mutation = planted(tmp_path)
 
-    def passes(_: Mutation) -> bool:
-        return not guarded or "late" in (tmp_path / "rule.cc").read_text()
+    def run(_: Mutation) -> str:
+        passes = not guarded or "late" in (tmp_path / "rule.cc").read_text()
+        return "passes" if passes else "fails"
 
-    problems = check([mutation], tmp_path, lambda _: True, passes)
+    problems = check([mutation], tmp_path, lambda _: True, run)
     assert len(problems) == (0 if guarded else 1)
     assert "late" in (tmp_path / "rule.cc").read_text(), "the file is as before"
 
 
 def test_what_does_not_compile_or_fit_proves_nothing(tmp_path):
     mutation = planted(tmp_path)
-    assert "does not compile" in check([mutation], tmp_path, lambda _: False, lambda _: False)[0]
+    assert "does not compile" in check([mutation], tmp_path, lambda _: False, lambda _: "fails")[0]
     stale = planted(tmp_path, old="if (early)")
-    assert "stands 0 times" in check([stale], tmp_path, lambda _: True, lambda _: False)[0]
+    assert "stands 0 times" in check([stale], tmp_path, lambda _: True, lambda _: "fails")[0]
     same = planted(tmp_path, new="if (late) return Refuse();")
-    assert "changes nothing" in check([same], tmp_path, lambda _: True, lambda _: False)[0]
+    assert "changes nothing" in check([same], tmp_path, lambda _: True, lambda _: "fails")[0]
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_test_that_hangs_has_noticed_nothing_unless_the_rule_says_so(tmp_path, capsys, hangs):
+    mutation = planted(tmp_path, hangs=hangs)
+    problems = check([mutation], tmp_path, lambda _: True, lambda _: "hangs")
+    assert len(problems) == (0 if hangs else 1)
+    assert capsys.readouterr().out.startswith("HANG")

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 namespace hotrow::test {
 namespace {
 
@@ -23,7 +26,7 @@ wire::SubPushResult FullAnswer(int64_t refused) {
 TEST(PushWindow, KeepsAnAnswerAsItWas) {
   KeptAnswers all;
   PushWindow window(all);
-  EXPECT_EQ(all.used_bytes, 0) << "nothing is allocated before the first number";
+  EXPECT_EQ(all.used_bytes(), 0) << "nothing is allocated before the first number";
   window.Consume(11, FullAnswer(9));
   const wire::SubPushResult kept = window.Answer(1);
   EXPECT_EQ(kept.counts.size(), 2U);
@@ -33,7 +36,7 @@ TEST(PushWindow, KeepsAnAnswerAsItWas) {
 }
 
 TEST(PushWindow, BeyondTheLimitKeepsWhatTheClientDecidesBy) {
-  KeptAnswers all{.full_bytes = 1000, .max_bytes = 100'000};
+  KeptAnswers all{.max_extra_bytes = 1000};
   PushWindow window(all);
   window.Consume(11, FullAnswer(1000));
   const wire::SubPushResult kept = window.Answer(1);
@@ -44,7 +47,34 @@ TEST(PushWindow, BeyondTheLimitKeepsWhatTheClientDecidesBy) {
   EXPECT_EQ(kept.counts[0].table_id, 2U);
   EXPECT_EQ(kept.counts[0].rows_refused, 1000U);
   EXPECT_TRUE(kept.refused_keys.empty());
-  EXPECT_LT(all.used_bytes, 1000);
+  EXPECT_EQ(all.extra_bytes, 0) << "what is kept in short costs nothing beside the ring";
+}
+
+TEST(PushWindow, NeverHoldsMoreThanIsReckonedForIt) {
+  KeptAnswers all{.max_extra_bytes = 1 << 20};
+  std::vector<std::unique_ptr<PushWindow>> windows;
+  for (int w = 0; w < 33; ++w) {
+    windows.push_back(std::make_unique<PushWindow>(all));
+    for (uint64_t i = 1; i <= 2 * PushWindow::kAnswers + 3; ++i) {
+      windows.back()->Consume(i, FullAnswer(1000));
+      ASSERT_LE(all.extra_bytes, all.max_extra_bytes);
+    }
+    ASSERT_LE(all.ring_bytes, (w + 1) * PushWindow::kMostRingBytes);
+  }
+  EXPECT_EQ(windows.back()->Answer(2 * PushWindow::kAnswers).counts[0].rows_refused, 1000U);
+}
+
+TEST(PushWindow, ARefusalThatIsKeptInShortIsARefusalOfTheSameKind) {
+  KeptAnswers all{.max_extra_bytes = 0};
+  PushWindow window(all);
+  wire::SubPushResult refused;
+  refused.outcome = wire::Outcome::kRefused;
+  refused.error.kind = ErrorKind::kNotFound;
+  refused.error.message = "there is no such table";
+  window.Consume(11, refused);
+  EXPECT_EQ(window.Answer(1).outcome, wire::Outcome::kRefused);
+  EXPECT_EQ(window.Answer(1).error.kind, ErrorKind::kNotFound);
+  EXPECT_FALSE(window.Answer(1).error.message.empty());
 }
 
 TEST(PushWindow, CountsWhatItHoldsAndGivesItBack) {
@@ -58,10 +88,10 @@ TEST(PushWindow, CountsWhatItHoldsAndGivesItBack) {
     }
     EXPECT_TRUE(window.Keeps(2 * PushWindow::kAnswers + 1));
     EXPECT_FALSE(window.Keeps(PushWindow::kAnswers));
-    EXPECT_GT(all.used_bytes, 0);
-    EXPECT_LT(all.used_bytes, 128 << 10);
+    EXPECT_GT(all.used_bytes(), 0);
+    EXPECT_LT(all.used_bytes(), 128 << 10);
   }
-  EXPECT_EQ(all.used_bytes, 0);
+  EXPECT_EQ(all.used_bytes(), 0);
 }
 
 }  // namespace

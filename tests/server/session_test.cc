@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/wire/status_codec.h"
+#include "server/shard/push_window.h"
 #include "server/shard/session_table.h"
 #include "tests/server/shard_harness.h"
 #include "tests/server/test_values.h"
@@ -16,7 +18,8 @@ const SessionTable::TimePoint kStart{std::chrono::hours(1)};
 
 // An own clock: what passes is what a test says.
 struct Sessions {
-  explicit Sessions(int64_t max_sessions = 4) : table({max_sessions, std::chrono::hours(1)}) {}
+  explicit Sessions(int64_t max_sessions = 4, int64_t that_fit = INT64_MAX)
+      : table({max_sessions, std::chrono::hours(1), that_fit}) {}
 
   ErrorKind Open(uint64_t client, uint64_t restart_count = 0) {
     ended.clear();
@@ -96,6 +99,23 @@ TEST(SessionTable, EndsSessionsThatAreIdleTooLongWhenAnotherOneOpens) {
   EXPECT_TRUE(sessions.table.Use(Sessions::Id(2), sessions.now).ok());
 }
 
+TEST(SessionTable, TakesAsManyAsTheirAnswersHaveRoomForAndEndsIdleOnesFirst) {
+  Sessions sessions(4, 2);
+  EXPECT_EQ(sessions.table.limit(), 2);
+  sessions.Open(1);
+  sessions.Open(2);
+  std::vector<uint64_t> ended;
+  const absl::Status third = sessions.table.Open(SessionRequest(3), sessions.now, &ended);
+  const wire::ErrorInfo error = wire::FromStatus(third);
+  EXPECT_EQ(error.kind, ErrorKind::kOverloaded);
+  EXPECT_NE(error.message.find("no room to keep the answers"), std::string::npos);
+  EXPECT_NE(error.hint.find("partitions"), std::string::npos);
+  sessions.now += SessionTable::kIdleLimit;
+  sessions.table.Use(Sessions::Id(2), sessions.now);
+  EXPECT_EQ(sessions.Open(3), ErrorKind::kNone);
+  EXPECT_EQ(sessions.ended, std::vector<uint64_t>{Sessions::Id(1)});
+}
+
 TEST(SessionTable, RefusesMalformedRequests) {
   Sessions sessions;
   const auto kind = [&](auto change) {
@@ -111,6 +131,29 @@ TEST(SessionTable, RefusesMalformedRequests) {
   EXPECT_EQ(kind([](auto* r) { r->set_mode(v1::STEP_MODE_SYNC); }), ErrorKind::kUnimplemented);
   EXPECT_EQ(kind([](auto* r) { r->set_mode(v1::STEP_MODE_BOUNDED); }), ErrorKind::kUnimplemented);
   EXPECT_EQ(sessions.table.size(), 0);
+}
+
+TEST(OpenSession, RefusesAClientWhoseAnswersWouldHaveNoRoom) {
+  const auto shard = MakeShard({.partitions = 1024, .max_sessions = 4096});
+  const auto limit = static_cast<int64_t>(shard->GetStats("")->max_sessions());
+  EXPECT_EQ(limit, SessionsWhoseRingsFit(1024));
+  ASSERT_LT(limit, 100);
+  for (int64_t client = 1; client <= limit; ++client) {
+    EXPECT_TRUE(shard->OpenSession(SessionRequest(client)).ok());
+  }
+  const auto refused = shard->OpenSession(SessionRequest(limit + 1));
+  EXPECT_EQ(KindOf(refused.status()), ErrorKind::kOverloaded) << refused.status();
+  EXPECT_TRUE(shard->CloseSession(SessionRequest(1).session()).ok());
+  EXPECT_TRUE(shard->OpenSession(SessionRequest(limit + 1)).ok());
+}
+
+TEST(OpenSession, CountsWhatItsAnswersTakeAndGivesItBack) {
+  OneTable one(SgdSchema("t", 2));
+  EXPECT_EQ(one.shard().GetStats("")->kept_answer_bytes(), 0U);
+  one.Send(one.Push(3, 1, one.Keys(3, 2)));
+  EXPECT_GT(one.shard().GetStats("")->kept_answer_bytes(), 0U);
+  EXPECT_TRUE(one.shard().CloseSession(one.session()).ok());
+  EXPECT_EQ(one.shard().GetStats("")->kept_answer_bytes(), 0U);
 }
 
 TEST(OpenSession, TellsTheMapTheEpochsAndTheNextSequences) {
