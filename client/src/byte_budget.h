@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "client/src/interruptible.h"
 #include "client/src/time_point.h"
 #include "kernels/base/mutex.h"
 
@@ -17,12 +18,13 @@ class ByteBudget {
  public:
   explicit ByteBudget(int64_t bytes) : total_(std::max<int64_t>(bytes, 1)) {}
 
-  // False when there was no room until the deadline. Release the same number later.
+  // False when there was no room until the deadline, or the wait was interrupted. Release the same
+  // number later.
   bool Acquire(int64_t bytes, TimePoint deadline) {
     const int64_t share = std::min(bytes, total_);
     MutexLock lock(mutex_);
     while (used_ + share > total_) {
-      if (!freed_.WaitUntil(mutex_, deadline) && used_ + share > total_) return false;
+      if (!WaitUntil(freed_, mutex_, deadline) && used_ + share > total_) return false;
     }
     used_ += share;
     return true;

@@ -25,12 +25,7 @@ using client::TimePoint;
 
 namespace {
 
-absl::Status NoRoom() {
-  return wire::ToStatus(
-      {.kind = wire::ErrorKind::kOverloaded,
-       .message = "nothing was sent: max_in_flight_bytes of earlier calls were still in flight",
-       .hint = "Wait for earlier calls, or raise max_in_flight_bytes."});
-}
+constexpr std::chrono::seconds kConnectTimeout{30};
 
 }  // namespace
 
@@ -67,7 +62,7 @@ absl::StatusOr<std::shared_ptr<ClientCore>> ClientCore::Connect(ConnectOptions o
   absl::Status status = client::ValidateOptions(options);
   if (status.ok()) status = client::EnterGrpc();
   if (!status.ok()) return status;
-  const TimePoint deadline = client::DeadlineIn(options.timeout);
+  const TimePoint deadline = client::DeadlineIn(options.timeout.value_or(kConnectTimeout));
   absl::StatusOr<client::Cluster> cluster = client::FetchShardMap(options, deadline);
   if (!cluster.ok()) return cluster.status();
   // A child of fork() has none of the threads that the destructor would stop: it leaks instead.
@@ -120,19 +115,20 @@ void ClientCore::StartPull(std::span<const PullPart> parts, const PullOptions& o
   }
   if (!status.ok()) return done(status);
 
-  const TimePoint deadline = DeadlineOf(options.timeout);
+  const client::Patience patience = PatienceOf(options.timeout);
   auto operation = std::make_shared<PullOperation>(PullOperation::Environment{
       .map = map_,
       .workspaces = workspaces_,
       .mode = options.read_only ? wire::PullMode::kReadOnly : wire::PullMode::kTrain,
-      .deadline = deadline,
+      .patience = patience,
       .enqueue = [this](uint32_t shard, std::shared_ptr<client::ShardRequest> request) {
         channels_[shard]->pulls().Enqueue(std::move(request));
         channels_[shard]->pulls().Pump();
       }});
   for (const PullPart& part : parts) operation->AddTable(part.table, part.keys, part.skip);
   const int64_t bytes = operation->bytes();
-  if (!budget_.Acquire(bytes, deadline)) return done(NoRoom());
+  status = TakeBytes(bytes, patience);
+  if (!status.ok()) return done(status);
   PullOperation* const started = operation.get();  // its messages keep it alive until `done`
   operation->Start([this, started, bytes, done = std::move(done)](const absl::Status& result) {
     budget_.Release(bytes);
@@ -194,7 +190,8 @@ absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<con
     tables.push_back({.state = part.table, .payload = *std::move(payload)});
   }
   workspaces_->Give(std::move(workspace));
-  if (!budget_.Acquire(bytes, DeadlineOf(timeout))) return NoRoom();
+  status = TakeBytes(bytes, PatienceOf(timeout));
+  if (!status.ok()) return status;
 
   // From here on the push happens, or the session is lost: its step counts.
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -233,46 +230,25 @@ Future<PushCounts> ClientCore::StartPush(std::span<const PushPart> parts,
                                          wire::Operation operation) {
   const auto state = std::make_shared<Future<PushCounts>::State>(unclaimed_);
   const auto started = TryPush(parts, operation, state);
-  if (!started.ok()) state->Set(started.status());
+  if (!started.ok()) {
+    state->Set(started.status());
+    return Future<PushCounts>(state);
+  }
+  state->SetOutage([core = weak_from_this(), push = std::weak_ptr(*started)] {
+    const auto owner = core.lock();
+    const auto pending = push.lock();
+    if (owner == nullptr || pending == nullptr) return absl::OkStatus();
+    const absl::Status outage = owner->OutageOf(*pending);
+    return outage.ok() ? outage : owner->StillPending(outage);
+  });
   return Future<PushCounts>(state);
-}
-
-absl::Status ClientCore::WaitThroughOutages(const Wait& wait, TimePoint deadline) const {
-  while (true) {
-    // A shard that is here now may go away at once.
-    TimePoint look = client::DeadlineIn(options_.recovery_timeout);
-    for (const uint32_t shard : wait.shards()) {
-      const absl::Status outage = channels_[shard]->pushes().outage(Now());
-      if (!outage.ok()) return outage;
-      look = std::min(look, channels_[shard]->pushes().outage_at());
-    }
-    if (wait.wait(std::min(look, deadline))) return absl::OkStatus();
-    if (Now() >= deadline || client::Interrupted()) return absl::OkStatus();
-  }
-}
-
-absl::Status ClientCore::StillPending(const absl::Status& outage) const {
-  const wire::ErrorInfo away = wire::FromStatus(outage);
-  std::string trouble = away.ok() ? "" : absl::StrCat("; ", away.message);
-  for (const auto& channel : channels_) {
-    const absl::Status status = channel->trouble();
-    if (away.ok() && !status.ok()) absl::StrAppend(&trouble, "; ", std::string(status.message()));
-  }
-  return wire::ToStatus(
-      {.kind = away.ok() ? wire::ErrorKind::kDeadlineExceeded : away.kind,
-       .message = absl::StrCat("the push is not acknowledged yet and still pending: it is neither "
-                               "lost nor sent twice",
-                               trouble),
-       .hint =
-           absl::StrCat("Do not push the same gradients again; flush() waits for it. ", away.hint),
-       .shard = away.shard});
 }
 
 absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> parts,
                                                    wire::Operation operation) {
   std::optional<std::chrono::milliseconds> timeout;
   for (const PushPart& part : parts) timeout = std::max(timeout, part.options.timeout);
-  const TimePoint deadline = DeadlineOf(timeout);
+  const client::Patience patience = PatienceOf(timeout);
   const auto state = std::make_shared<Future<PushCounts>::State>(unclaimed_);
   const auto started = TryPush(parts, operation, state);
   if (!started.ok()) return started.status();
@@ -280,7 +256,7 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
   const Wait wait{
       .wait = [&](TimePoint until) { return (result = state->Take(until)).has_value(); },
       .shards = [&] { return (*started)->open_shards(); }};
-  const absl::Status outage = WaitThroughOutages(wait, deadline);
+  const absl::Status outage = WaitThroughOutages(wait, patience);
   if (!result.has_value()) return StillPending(outage);
   return *std::move(result);
 }
@@ -288,10 +264,10 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
 absl::Status ClientCore::Flush(std::optional<std::chrono::milliseconds> timeout) {
   const absl::Status status = CheckUsable();
   if (!status.ok()) return status;
-  return FlushUntil(DeadlineOf(timeout));
+  return FlushFor(PatienceOf(timeout));
 }
 
-absl::Status ClientCore::FlushUntil(TimePoint deadline) {
+absl::Status ClientCore::FlushFor(client::Patience patience) {
   const Wait wait{.wait = [&](TimePoint until) { return session_.WaitUntilNonePending(until); },
                   .shards =
                       [&] {
@@ -301,7 +277,7 @@ absl::Status ClientCore::FlushUntil(TimePoint deadline) {
                         }
                         return shards;
                       }};
-  wire::ErrorInfo outage = wire::FromStatus(WaitThroughOutages(wait, deadline));
+  wire::ErrorInfo outage = wire::FromStatus(WaitThroughOutages(wait, patience));
   const absl::Status flushed = session_.CheckNonePending();
   if (flushed.ok()) return unclaimed_->Take();
   if (outage.ok()) return flushed;
@@ -324,7 +300,7 @@ void ClientCore::CloseSessions() {
 
 // Waits for the pushes that are still pending, and gives up those that it cannot wait for.
 absl::Status ClientCore::FlushAtClose() {
-  const absl::Status flushed = FlushUntil(DeadlineOf(std::nullopt));
+  const absl::Status flushed = FlushFor({.deadline = DeadlineOf(std::nullopt)});
   const int64_t given_up = session_.pending();
   if (given_up == 0) return flushed;
   const absl::Status error = wire::ToStatus(

@@ -34,7 +34,7 @@ class PushOperation;
 
 namespace hotrow {
 
-class ClientCore {
+class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   struct PullPart {
     std::shared_ptr<TableState> table;
@@ -59,8 +59,15 @@ class ClientCore {
   const ConnectOptions& options() const { return options_; }
   const wire::ShardMap& map() const { return *map_; }
   client::Channels channels() const { return channels_; }
+  std::chrono::milliseconds timeout() const { return options_.timeout.value_or(options_.patience); }
   client::TimePoint DeadlineOf(std::optional<std::chrono::milliseconds> timeout) const {
-    return client::DeadlineIn(timeout.value_or(options_.timeout));
+    return client::DeadlineIn(timeout.value_or(this->timeout()));
+  }
+  // Of a pull or a push.
+  client::Patience PatienceOf(std::optional<std::chrono::milliseconds> timeout) const {
+    const bool given = timeout.has_value() || options_.timeout.has_value();
+    return {.deadline = DeadlineOf(timeout),
+            .after_outage = given ? std::chrono::milliseconds(0) : options_.patience};
   }
 
   // The one state of a table of this client.
@@ -94,10 +101,13 @@ class ClientCore {
     std::function<bool(client::TimePoint until)> wait;
     std::function<std::vector<uint32_t>()> shards;
   };
-  // Waits until it is over, the deadline or an interruption (OK in each case), or until one of the
+  // Waits until it is over, out of patience or interrupted (OK in each case), or until one of the
   // shards has been away for recovery_timeout: Unavailable then.
-  absl::Status WaitThroughOutages(const Wait& wait, client::TimePoint deadline) const;
-  absl::Status FlushUntil(client::TimePoint deadline);
+  absl::Status WaitThroughOutages(const Wait& wait, client::Patience patience) const;
+  absl::Status OutageOf(const client::PushOperation& push) const;
+  // Overloaded, or Unavailable when room was to come from shards that are away for too long.
+  absl::Status TakeBytes(int64_t bytes, client::Patience patience);
+  absl::Status FlushFor(client::Patience patience);
   absl::Status FlushAtClose();
   void CloseSessions();
 

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -48,6 +49,10 @@ struct Future<T>::State {
                                       "the result of this future has been taken")));
   }
 
+  // What the push waits for: before the future is handed out.
+  void SetOutage(std::function<absl::Status()> outage) { outage_ = std::move(outage); }
+  absl::Status outage() const { return outage_ && !ready() ? outage_() : absl::OkStatus(); }
+
   bool ready() const {
     MutexLock lock(mutex_);
     return result_.has_value();
@@ -55,6 +60,7 @@ struct Future<T>::State {
 
  private:
   const std::shared_ptr<client::UnclaimedErrors> unclaimed_;
+  std::function<absl::Status()> outage_;  // constant once the future is out
   mutable Mutex mutex_;
   CondVar ready_;
   bool taken_ HOTROW_GUARDED_BY(mutex_) = false;

@@ -14,7 +14,7 @@ class PullOperation::Message final : public ShardRequest {
  public:
   Message(std::shared_ptr<PullOperation> operation, uint32_t shard, size_t index,
           std::vector<Segment> segments)
-      : ShardRequest(operation->environment_.deadline),
+      : ShardRequest(operation->environment_.patience),
         operation_(std::move(operation)),
         shard_(shard),
         index_(index),

@@ -26,7 +26,7 @@ class PullOperation : public std::enable_shared_from_this<PullOperation> {
     std::shared_ptr<const wire::ShardMap> map;
     std::shared_ptr<WorkspacePool> workspaces;
     wire::PullMode mode = wire::PullMode::kTrain;
-    TimePoint deadline;
+    Patience patience;
     // (shard) where each shard's messages are to be enqueued.
     std::function<void(uint32_t, std::shared_ptr<ShardRequest>)> enqueue;
   };

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
 #include "proto/wire/status_codec.h"
 
@@ -53,6 +52,10 @@ void RequestQueue::Enqueue(std::shared_ptr<ShardRequest> request) {
   TimePoint deadline = request->deadline();
   {
     MutexLock lock(mutex_);
+    if (entries_.empty() && stream_ != nullptr) {  // nobody asked meanwhile: the shard may be back
+      away_since_ = Never();
+      turned_away_ = false;
+    }
     if (kind_ == Kind::kPull) deadline = std::min(deadline, GiveUpAt());
     entries_.emplace(next_id_++, Entry{.request = std::move(request)});
   }
@@ -115,19 +118,24 @@ void RequestQueue::Pump() {
 // False when the stream or the queue ended meanwhile: then the request waits again.
 bool RequestQueue::EndEncoding(const Outgoing& encoded) {
   bool current = false;
+  TimePoint deadline;
   {
     MutexLock lock(mutex_);
+    deadline = encoded.request->deadline();
     current = stream_ == encoded.stream && failed_.ok();
     entries_.at(encoded.request_id).state = current ? State::kSent : State::kWaiting;
   }
-  alarm_.WakeBy(encoded.request->deadline());  // which may have passed unseen
+  alarm_.WakeBy(deadline);  // which may have passed unseen
   return current;
 }
 
 void RequestQueue::Attach(std::shared_ptr<MessageStream> stream) {
   {
     MutexLock lock(mutex_);
+    if (IsAway()) NoteAbsence(Now());
     stream_ = std::move(stream);
+    turned_away_ = false;
+    if (entries_.empty()) away_since_ = Never();
     writing_ = false;
   }
   Pump();
@@ -140,7 +148,7 @@ void RequestQueue::NoteTrouble(const absl::Status& why) {
 
 void RequestQueue::Detach() {
   MutexLock lock(mutex_);
-  if (stream_ != nullptr) away_since_ = Now();
+  if (away_since_ == Never()) away_since_ = Now();
   stream_ = nullptr;
   writing_ = false;
   sent_ = 0;
@@ -197,6 +205,26 @@ bool RequestQueue::MayTryAgain(Entry& entry, const Again& again) {
   return true;
 }
 
+// Those that wait out outages have time again from now on.
+void RequestQueue::NoteAbsence(TimePoint now) {
+  for (auto& [id, entry] : entries_) {
+    const bool free = entry.state == State::kWaiting || entry.state == State::kSent;
+    if (free) entry.request->ShardIsAway(now);
+  }
+}
+
+// Whether the shard takes requests.
+void RequestQueue::NoteAnswer(const std::optional<Again>& again) {
+  if (IsAway()) NoteAbsence(Now());
+  turned_away_ = again.has_value() && again->why.kind == wire::ErrorKind::kUnavailable;
+  if (!turned_away_) {
+    away_since_ = Never();
+  } else if (away_since_ == Never()) {
+    away_since_ = Now();
+    alarm_.WakeBy(GiveUpAt());
+  }
+}
+
 void RequestQueue::Settle(uint64_t request_id, const std::optional<Again>& again) {
   std::shared_ptr<ShardRequest> request;
   absl::Status failed;
@@ -206,12 +234,15 @@ void RequestQueue::Settle(uint64_t request_id, const std::optional<Again>& again
     if (found == entries_.end()) return;
     failed = failed_;
     request = found->second.request;
+    // One that no stream brought says nothing of the shard as it is now.
+    if (stream_ != nullptr) NoteAnswer(again);
     if (!again.has_value()) let_in_ = std::min(let_in_ + 1, kSendWindow);
     if (again.has_value() && failed.ok() && !MayTryAgain(found->second, *again)) {
       failed = wire::ToStatus(again->why);
     }
     if (again.has_value() && failed.ok()) {
       found->second.state = State::kWaiting;
+      found->second.refusal = again->why;
       found->second.not_before = Now() + again->after;
       alarm_.WakeBy(found->second.not_before);
     } else {
@@ -273,18 +304,7 @@ void RequestQueue::Fail(const absl::Status& status) {
 }
 
 TimePoint RequestQueue::GiveUpAt() const {
-  return stream_ == nullptr ? away_since_ + recovery_timeout_ : Never();
-}
-
-absl::Status RequestQueue::AwayError() const {
-  const std::string cause = trouble_.ok() ? "not connected" : std::string(trouble_.message());
-  return NameShard(
-      wire::ToStatus({.kind = wire::ErrorKind::kUnavailable,
-                      .message = absl::StrCat("away for longer than recovery_timeout, ",
-                                              recovery_timeout_.count(), " ms (", cause, ")"),
-                      .hint = "Check that hotrow-server runs there and that the address is "
-                              "reachable. The client goes on trying to connect."}),
-      shard_, address_);
+  return IsAway() && away_since_ < Never() ? away_since_ + recovery_timeout_ : Never();
 }
 
 absl::Status RequestQueue::outage(TimePoint now) const {
@@ -297,32 +317,22 @@ TimePoint RequestQueue::outage_at() const {
   return GiveUpAt();
 }
 
+wire::ErrorInfo RequestQueue::refusal() const {
+  MutexLock lock(mutex_);
+  return entries_.empty() ? wire::ErrorInfo() : entries_.begin()->second.refusal;
+}
+
 bool RequestQueue::empty() const {
   MutexLock lock(mutex_);
   return entries_.empty();
 }
 
-absl::Status RequestQueue::DeadlineError() const {
-  if (stream_ == nullptr) {
-    const std::string cause = trouble_.ok() ? "not connected" : std::string(trouble_.message());
-    return NameShard(
-        wire::MakeError(wire::ErrorKind::kUnavailable,
-                        absl::StrCat("not reachable within the deadline (", cause, ")")),
-        shard_, address_);
-  }
-  return NameShard(
-      wire::ToStatus({.kind = wire::ErrorKind::kDeadlineExceeded,
-                      .message = "no answer within the deadline",
-                      .hint = "The shard is connected but slow or stopped; see its status."}),
-      shard_, address_);
-}
-
 TimePoint RequestQueue::OnTime(TimePoint now) {
-  std::vector<std::shared_ptr<ShardRequest>> expired;
+  std::vector<std::pair<std::shared_ptr<ShardRequest>, absl::Status>> expired;
   TimePoint next = Never();
-  absl::Status error;
   {
     MutexLock lock(mutex_);
+    if (IsAway()) NoteAbsence(now);
     const bool away = kind_ == Kind::kPull && GiveUpAt() <= now;
     if (kind_ == Kind::kPull && !away && !entries_.empty()) next = GiveUpAt();
     for (auto entry = entries_.begin(); entry != entries_.end();) {
@@ -333,7 +343,8 @@ TimePoint RequestQueue::OnTime(TimePoint now) {
       }
       if (waiting.state != State::kAnswered && (away || waiting.request->deadline() <= now)) {
         if (waiting.state == State::kSent) --sent_;
-        expired.push_back(std::move(waiting.request));
+        expired.emplace_back(std::move(waiting.request),
+                             away ? AwayError() : DeadlineError(waiting.refusal));
         entry = entries_.erase(entry);
         continue;
       }
@@ -343,9 +354,8 @@ TimePoint RequestQueue::OnTime(TimePoint now) {
       }
       ++entry;
     }
-    if (!expired.empty()) error = away ? AwayError() : DeadlineError();
   }
-  for (const auto& request : expired) request->OnFailure(error);
+  for (const auto& [request, error] : expired) request->OnFailure(error);
   Pump();
   return next;
 }

@@ -11,9 +11,11 @@
 // longer. From such a refusal on pushes go one at a time until kSendWindow in a row were let in:
 // what follows a refused push is refused too.
 //
-// While there is no stream requests wait: for a shard that is away that is no retry. Pulls fail as
-// Unavailable once it has been away for recovery_timeout, at once if that is over already; pushes
-// wait on, and outage() tells those who wait for them.
+// A shard is away while there is no stream, and while it answers kUnavailable, as one does that is
+// being drained. Requests wait for it: that is no retry. How long it has been away counts from the
+// first break or such answer to the next request that is let in. Pulls fail as Unavailable once
+// that is recovery_timeout, at once if it is over already; pushes wait on, and outage() tells those
+// who wait for them.
 
 #pragma once
 
@@ -69,8 +71,10 @@ class RequestQueue {
   void NoteTrouble(const absl::Status& why);
   // Unavailable when the shard has been away for recovery_timeout at `now`.
   absl::Status outage(TimePoint now) const;
-  // When that will be; Never() while there is a stream.
+  // When that will be; Never() while it is not away.
   TimePoint outage_at() const;
+  // The last answer to the oldest request that was to be sent again; none when there is none.
+  wire::ErrorInfo refusal() const;
   bool empty() const;
   void OnWritten(const MessageStream& stream);
   // InvalidArgument or DataLoss when the reply cannot be trusted: the stream must be broken, so
@@ -93,6 +97,7 @@ class RequestQueue {
     int damaged = 0;       // replies that may have been its own
     bool charged = false;  // its next attempt needs leave of the budget
     TimePoint not_before{};
+    wire::ErrorInfo refusal;  // why it was to be sent again, the last time
   };
   struct Outgoing {
     std::shared_ptr<MessageStream> stream;
@@ -108,7 +113,11 @@ class RequestQueue {
   bool MayTryAgain(Entry& entry, const Again& again) HOTROW_REQUIRES(mutex_);
   bool HasLeave(Entry& entry) HOTROW_REQUIRES(mutex_);
   TimePoint GiveUpAt() const HOTROW_REQUIRES(mutex_);
-  absl::Status DeadlineError() const HOTROW_REQUIRES(mutex_);
+  absl::Status DeadlineError(const wire::ErrorInfo& refusal) const HOTROW_REQUIRES(mutex_);
+  std::string WhyAway() const HOTROW_REQUIRES(mutex_);
+  bool IsAway() const HOTROW_REQUIRES(mutex_) { return stream_ == nullptr || turned_away_; }
+  void NoteAbsence(TimePoint now) HOTROW_REQUIRES(mutex_);
+  void NoteAnswer(const std::optional<Again>& again) HOTROW_REQUIRES(mutex_);
   absl::Status AwayError() const HOTROW_REQUIRES(mutex_);
   void FailIfOver() HOTROW_EXCLUDES(mutex_);
   void CountDamage(const absl::Status& status) HOTROW_EXCLUDES(mutex_);
@@ -126,7 +135,9 @@ class RequestQueue {
   uint64_t suspect_until_ HOTROW_GUARDED_BY(mutex_) = 0;  // last id sent before a damaged reply
   bool writing_ HOTROW_GUARDED_BY(mutex_) = false;
   std::shared_ptr<MessageStream> stream_ HOTROW_GUARDED_BY(mutex_);  // null while disconnected
-  TimePoint away_since_ HOTROW_GUARDED_BY(mutex_) = Now();           // while disconnected
+  // Never() once a request was let in, or when nobody waits and there is a stream.
+  TimePoint away_since_ HOTROW_GUARDED_BY(mutex_) = Now();
+  bool turned_away_ HOTROW_GUARDED_BY(mutex_) = false;  // the last answer was kUnavailable
   RetryBudget budget_ HOTROW_GUARDED_BY(mutex_){Now()};
   int let_in_ HOTROW_GUARDED_BY(mutex_) = kSendWindow;  // replies since a refusal for want of room
   absl::Status trouble_ HOTROW_GUARDED_BY(mutex_);

@@ -27,7 +27,8 @@ struct Again {
 
 class ShardRequest {
  public:
-  explicit ShardRequest(TimePoint deadline) : deadline_(deadline) {}
+  explicit ShardRequest(TimePoint deadline) : ShardRequest(Patience{deadline}) {}
+  explicit ShardRequest(Patience patience) : patience_(patience) {}
   virtual ~ShardRequest() = default;
 
   // The message to send, now or again.
@@ -38,10 +39,14 @@ class ShardRequest {
   virtual void OnFailure(const absl::Status& status) = 0;
 
   // When the queue gives up; Never() for what must not be given up.
-  TimePoint deadline() const { return deadline_; }
+  TimePoint deadline() const { return patience_.deadline; }
+  // While the shard is away deadline() does not count, and moves when it is back. Called under the
+  // lock of the queue.
+  void ShardIsAway(TimePoint now) { patience_.Away(now); }
+  bool waits_out_outages() const { return patience_.waits_out_outages(); }
 
  private:
-  const TimePoint deadline_;
+  Patience patience_;
 };
 
 }  // namespace hotrow::client

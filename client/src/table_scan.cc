@@ -152,7 +152,7 @@ absl::Status ScanTable(ClientCore& core, const ScanOptions& options, const Table
   request.set_batch_rows(options.batch_rows);
   request.set_with_state(options.with_state);
   for (const auto& channel : core.channels()) {
-    const absl::StatusOr<bool> more = ScanShard(*channel, core.options().timeout, request, visit);
+    const absl::StatusOr<bool> more = ScanShard(*channel, core.timeout(), request, visit);
     if (!more.ok()) return more.status();
     if (!*more) break;
   }

@@ -23,6 +23,19 @@ inline TimePoint DeadlineIn(milliseconds timeout) {
   return timeout >= std::chrono::hours(24 * 365) ? Never() : now + timeout;
 }
 
+// How long a call waits. With `after_outage` the time in which a shard that it needs is away does
+// not count: recovery_timeout ends that.
+struct Patience {
+  TimePoint deadline = Never();
+  milliseconds after_outage{0};  // 0: the deadline stands
+
+  bool waits_out_outages() const { return after_outage.count() > 0; }
+  // To be told again and again while a shard is away.
+  void Away(TimePoint now) {
+    if (waits_out_outages()) deadline = std::max(deadline, now + after_outage);
+  }
+};
+
 inline milliseconds TimeLeft(TimePoint deadline) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(deadline - Now()));
 }

@@ -1,5 +1,6 @@
 #include "client/src/validate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -34,7 +35,9 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
     return InvalidInput("", absl::StrCat("'", address, "' is not HOST:PORT or unix:PATH"),
                         "Servers listen on port 7070 unless told otherwise.");
   }
-  if (options.timeout.count() <= 0) return InvalidInput("", "the timeout is not positive");
+  if (std::min(options.timeout.value_or(options.patience), options.patience).count() <= 0) {
+    return InvalidInput("", "the timeout is not positive");
+  }
   if (options.keepalive < std::chrono::seconds(1)) {
     return InvalidInput("", "keepalive is below 1 s");
   }

@@ -1,7 +1,12 @@
 // Shards that are away: what waits for them, for how long, and what it is told.
 
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <thread>
+
+#include "hotrow/v1/admin_service.grpc.pb.h"
 #include "tests/client/local_servers.h"
 #include "tests/client/tcp_proxy.h"
 
@@ -22,10 +27,12 @@ bool Says(const absl::Status& status, const std::string& words) {
 class Outage : public ::testing::Test {
  protected:
   void Connect(milliseconds timeout, milliseconds recovery_timeout) {
-    client_ = servers_.Connect({.addresses = {servers_.addresses()[0]},
-                                .address_map = {{address(), proxy_.address()}},
-                                .timeout = timeout,
-                                .recovery_timeout = recovery_timeout});
+    ConnectWith({.timeout = timeout, .recovery_timeout = recovery_timeout});
+  }
+  void ConnectWith(ConnectOptions options) {
+    options.addresses = {servers_.addresses()[0]};
+    options.address_map = {{address(), proxy_.address()}};
+    client_ = servers_.Connect(options);
     auto table = client_->CreateTable({.name = "t", .dim = 1, .optimizer = Sgd{1.0F}});
     ASSERT_OK(table);
     table_ = std::make_unique<Table>(*std::move(table));
@@ -42,6 +49,19 @@ class Outage : public ::testing::Test {
   absl::Status Pull(const std::vector<Key>& keys, PullOptions options = {}) {
     std::vector<float> rows(keys.size());
     return table_->Pull(keys, rows, options);
+  }
+  void Drain() {
+    const auto stub = v1::AdminService::NewStub(
+        grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::DrainResponse response;
+    ASSERT_TRUE(stub->Drain(&context, {}, &response).ok());
+  }
+  absl::Status FlushOnceItIsBack() {
+    const auto limit = Clock::now() + seconds(20);
+    absl::Status flushed = client_->Flush();
+    while (!flushed.ok() && Clock::now() < limit) flushed = client_->Flush();
+    return flushed;
   }
   void CutOff() { proxy_.Refuse(true); }
   void ComeBack() { proxy_.Refuse(false); }
@@ -110,6 +130,35 @@ TEST_F(Outage, CallsWaitUntilTheShardServesAgain) {
   EXPECT_EQ(PullRows(*table_, away_), std::vector<float>(away_.size(), -2.0F));
 }
 
+TEST_F(Outage, ADrainedShardIsSaidToDrainAtTheDeadline) {
+  Connect(seconds(5), seconds(60));
+  Drain();
+  const absl::Status pulled = Pull(away_, {.timeout = milliseconds(300)});
+  EXPECT_EQ(KindOf(pulled), ErrorKind::kUnavailable) << pulled;
+  EXPECT_TRUE(Says(pulled, address()) && Says(pulled, "draining")) << pulled;
+  const auto pushed =
+      table_->Push(away_, std::vector<float>(away_.size()), {.timeout = milliseconds(300)});
+  EXPECT_EQ(KindOf(pushed), ErrorKind::kDeadlineExceeded) << pushed.status();
+  EXPECT_TRUE(Says(pushed.status(), address()) && Says(pushed.status(), "draining"))
+      << pushed.status();
+  EXPECT_OK(Pull(here_));
+}
+
+TEST_F(Outage, ADrainedShardIsAwayAfterRecoveryTimeout) {
+  Connect(seconds(60), kRecovery);
+  Drain();
+  const auto began = Clock::now();
+  const absl::Status pulled = Pull(away_);
+  EXPECT_EQ(KindOf(pulled), ErrorKind::kUnavailable) << pulled;
+  EXPECT_TRUE(Says(pulled, "recovery_timeout") && Says(pulled, "draining")) << pulled;
+  const absl::Status pushed = Push(away_);
+  EXPECT_EQ(KindOf(pushed), ErrorKind::kUnavailable) << pushed;
+  EXPECT_TRUE(Says(pushed, "still pending") && Says(pushed, "draining")) << pushed;
+  EXPECT_GE(Clock::now() - began, kRecovery);
+  EXPECT_LT(Clock::now() - began, seconds(20));
+  EXPECT_OK(Push(here_));
+}
+
 TEST_F(Outage, ACallsOwnTimeoutEndsItEarlier) {
   Connect(seconds(60), seconds(60));
   CutOff();
@@ -123,6 +172,73 @@ TEST_F(Outage, ACallsOwnTimeoutEndsItEarlier) {
   EXPECT_LT(Clock::now() - began, seconds(20));
   ComeBack();
   EXPECT_OK(client_->Flush(seconds(30)));
+}
+
+// Calls without a timeout, whose patience is far shorter than the absence.
+TEST_F(Outage, CallsWithoutATimeoutOutlastAnAbsence) {
+  ConnectWith({.patience = seconds(1), .recovery_timeout = seconds(60)});
+  CutOff();
+  std::thread later([&] {
+    std::this_thread::sleep_for(milliseconds(2500));
+    ComeBack();
+  });
+  const auto began = Clock::now();
+  std::thread pushing([&] { EXPECT_OK(Push(away_)); });
+  EXPECT_OK(Pull(away_));
+  pushing.join();
+  EXPECT_GE(Clock::now() - began, milliseconds(2000));
+  later.join();
+  EXPECT_OK(client_->Flush());
+  EXPECT_EQ(PullRows(*table_, away_), std::vector<float>(away_.size(), -2.0F));
+}
+
+TEST_F(Outage, CallsWithoutATimeoutEndWithRecoveryTimeout) {
+  ConnectWith({.patience = seconds(1), .recovery_timeout = milliseconds(2500)});
+  CutOff();
+  const auto began = Clock::now();
+  const absl::Status pulled = Pull(away_);
+  EXPECT_EQ(KindOf(pulled), ErrorKind::kUnavailable) << pulled;
+  EXPECT_TRUE(Says(pulled, "recovery_timeout")) << pulled;
+  EXPECT_GE(Clock::now() - began, milliseconds(2000));
+  EXPECT_EQ(KindOf(Push(away_)), ErrorKind::kUnavailable);
+  EXPECT_EQ(KindOf(client_->Flush()), ErrorKind::kUnavailable);
+}
+
+TEST_F(Outage, CallsWithoutATimeoutHavePatienceWithAShardThatOnlyHangs) {
+  ConnectWith({.patience = seconds(1), .recovery_timeout = seconds(60)});
+  servers_.Signal(1, SIGSTOP);
+  EXPECT_EQ(KindOf(Pull(away_)), ErrorKind::kDeadlineExceeded);
+  EXPECT_EQ(KindOf(Push(away_)), ErrorKind::kDeadlineExceeded);
+  servers_.Signal(1, SIGCONT);
+  EXPECT_OK(client_->Flush(seconds(30)));
+}
+
+TEST_F(Outage, AFutureOfAPushIsToldOfItToo) {
+  Connect(seconds(60), kRecovery);
+  CutOff();
+  auto push = table_->PushAsync(away_, std::vector<float>(away_.size(), 1.0F));
+  const auto began = Clock::now();
+  const auto waited = push.Wait(seconds(60));
+  EXPECT_EQ(KindOf(waited), ErrorKind::kUnavailable) << waited.status();
+  EXPECT_TRUE(Says(waited.status(), "still pending")) << waited.status();
+  EXPECT_LT(Clock::now() - began, seconds(20));
+  ComeBack();
+  EXPECT_OK(FlushOnceItIsBack());
+  EXPECT_OK(push.Wait(seconds(30)));  // the result was not taken
+}
+
+TEST_F(Outage, WhoWaitsForRoomThatAnAbsentShardHoldsIsToldOfItToo) {
+  ConnectWith({.timeout = seconds(60), .recovery_timeout = kRecovery, .max_in_flight_bytes = 200});
+  CutOff();
+  auto push = table_->PushAsync(away_, std::vector<float>(away_.size(), 1.0F));
+  const auto began = Clock::now();
+  const absl::Status second = Push(away_);
+  EXPECT_EQ(KindOf(second), ErrorKind::kUnavailable) << second;
+  EXPECT_TRUE(Says(second, "nothing was sent") && Says(second, address())) << second;
+  EXPECT_LT(Clock::now() - began, seconds(20));
+  ComeBack();
+  EXPECT_OK(FlushOnceItIsBack());
+  EXPECT_EQ(PullRows(*table_, away_), std::vector<float>(away_.size(), -2.0F));
 }
 
 TEST(ConnectOptionsTest, RefuseARecoveryTimeoutThatIsNotPositive) {

@@ -54,3 +54,17 @@ def test_a_step_that_waits_too_long_is_counted_and_not_repeated():
 def test_a_recovery_timeout_that_is_no_time_is_refused(seconds):
     with pytest.raises(hotrow.InvalidArgument, match="recovery_timeout"):
         hotrow.connect("127.0.0.1:1", recovery_timeout=seconds)
+
+
+def test_the_result_of_a_push_is_not_waited_for_longer_either():
+    with LocalCluster(1) as cluster:
+        client = cluster.connect(recovery_timeout=0.3)
+        table = client.create_table("t", 1, optimizer=hotrow.Sgd(lr=1.0), durability="memory")
+        cluster.kill(0)
+        future = table.push_async(np.arange(3), np.ones((3, 1)))
+        began = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(hotrow.Unavailable, match="still pending"):
+                future.result()
+        assert time.monotonic() - began < 20.0
+        assert not future.done()

@@ -23,6 +23,9 @@ class Arriving:
     def ready(self) -> bool:
         return self.waits > 0
 
+    def raise_outage(self) -> None:
+        """Nothing is away."""
+
     def take(self, _native: object, _timeout: float) -> object:
         self.waits += 1
         return NOT_YET if self.waits == 1 else "rows"

@@ -42,17 +42,22 @@ struct ConnectOptions {
   std::vector<std::string> addresses = {};  // HOST:PORT or unix:PATH, any one shard is enough
   // address in the shard map -> address to dial
   std::map<std::string, std::string> address_map = {};
-  std::chrono::milliseconds timeout{30000};  // of each call, and of Connect
-  std::string job = {};                      // at most 128 bytes, may be empty
-  uint32_t rank = 0;                         // of this worker, below world_size
-  uint32_t world_size = 1;                   // workers of the job
+  // Of each call that has none of its own, and of Connect: counts always. Without one a call has
+  // `patience` while the shards that it needs are there, and waits out their absence up to
+  // recovery_timeout; Connect has 30 s.
+  std::optional<std::chrono::milliseconds> timeout = {};
+  std::chrono::milliseconds patience{30000};
+  std::string job = {};     // at most 128 bytes, may be empty
+  uint32_t rank = 0;        // of this worker, below world_size
+  uint32_t world_size = 1;  // workers of the job
   Access access = Access::kTrain;
   // A connection is asked for a sign of life after this long without one, and made anew when none
   // comes within the same time; >= 1 s.
   std::chrono::milliseconds keepalive{10000};
-  // How long a shard may be without a connection before the pulls and the waits for pushes that
-  // need it end as Unavailable, those that come later at once; > 0. A call's timeout ends it
-  // earlier. Pushes that were numbered stay pending, and the client goes on trying to connect.
+  // How long a shard may be without a connection, or answer that it takes nothing, before the pulls
+  // and the waits for pushes that need it end as Unavailable, those that come later at once; > 0. A
+  // timeout that was given ends them earlier. Pushes that were numbered stay pending, and the
+  // client goes on trying to connect.
   std::chrono::milliseconds recovery_timeout{120000};
   int64_t max_in_flight_bytes = int64_t{256} << 20;
 };
@@ -126,12 +131,15 @@ class PulledBatch;  // hotrow/pulled_batch.h: unique rows in the received buffer
 template <typename T>
 class Future {
  public:
-  // The result, DeadlineExceeded if it is not there in time (it may still arrive: wait again).
+  // The result, DeadlineExceeded if it is not there in time (it may still arrive: wait again), or
+  // outage(), then too.
   absl::StatusOr<T> Wait(std::chrono::milliseconds timeout);
   // As Wait, but nothing if it is not there in time: a late answer of a call that itself exceeded
   // its deadline is told apart from a result that is still to come.
   std::optional<absl::StatusOr<T>> TryWait(std::chrono::milliseconds timeout);
   bool ready() const;
+  // Unavailable while a shard that a push waits for has been away for recovery_timeout.
+  absl::Status outage() const;
 
   struct State;
   explicit Future(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -226,14 +234,14 @@ class Client {
   absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
   Future<PushCounts> PushTablesAsync(std::span<const TablePush> pushes);
 
-  // Waits until every push of this client is acknowledged, for options.timeout of Connect when no
-  // timeout is given: DeadlineExceeded then, and Unavailable when a shard is away for too long;
-  // they stay pending. Reports, once, a push that failed after its caller had stopped waiting for
+  // Waits until every push of this client is acknowledged, as long as any call when no timeout is
+  // given: DeadlineExceeded then, and Unavailable when a shard is away for too long; they stay
+  // pending. Reports, once, a push that failed after its caller had stopped waiting for
   // it.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   // Flushes, ends the session and the connections. SessionLost when pushes were still pending after
-  // options.timeout: they are given up, and whether they were applied is unknown. Later calls give
-  // FailedPrecondition. Idempotent.
+  // options.timeout, or patience: they are given up, and whether they were applied is unknown.
+  // Later calls give FailedPrecondition. Idempotent.
   absl::Status Close();
 
   std::vector<ShardStatus> Status();  // one per shard, reachable or not

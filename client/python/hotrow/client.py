@@ -22,12 +22,13 @@ from hotrow.scalars import as_float, as_integer
 from hotrow.table import Table
 
 _MODES = ("async", "bounded", "sync")
+_PATIENCE = 30.0  # seconds, of a call without a timeout: as in the native client
 
 
 @dataclass(frozen=True)
 class _Options:
     addresses: tuple[str, ...]
-    timeout: float
+    timeout: float | None
     job: str
     rank: int
     world_size: int
@@ -39,7 +40,7 @@ class _Options:
 def connect(
     addresses: str | Iterable[str],
     *,
-    timeout: float = 30.0,
+    timeout: float | None = None,
     tls: Any = None,
     token: str | None = None,
     job: str = "",
@@ -57,8 +58,10 @@ def connect(
     ----------
     addresses : str or list of str
         "HOST:PORT" or "unix:PATH" of at least one shard, comma-separated or a list.
-    timeout : float
-        Seconds that any one call may take, and connecting too.
+    timeout : float, optional
+        Seconds that any one call may take, and connecting too. None: 30 s while the shards that it
+        needs are there; the time in which one of them is away does not count, `recovery_timeout`
+        ends that.
     tls, token : None
         Not offered by this version: refused.
     job, rank, world_size : str, int, int
@@ -74,8 +77,9 @@ def connect(
         Seconds, >= 1, after which a silent connection is asked for a sign of life. When none comes
         for as long again, it is made anew and what is pending goes out once more.
     recovery_timeout : float
-        Seconds that a shard may be away before calls that wait for it raise `Unavailable`, later
-        ones at once; a call's timeout ends it earlier. The client goes on trying to connect.
+        Seconds that a shard may be away (no connection, or it takes nothing) before calls that wait
+        for it raise `Unavailable`, later ones at once; a timeout that was given ends them earlier.
+        The client goes on trying to connect.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def connect(
     world_size = as_integer(world_size, "world_size", 1, 2**32 - 1)
     rank = as_integer(rank, "rank", 0, world_size - 1)
     seconds = check_timeout(timeout)
-    if not seconds:
+    if seconds is not None and not seconds:
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
     dialled = _dialled(address_map)
     silence = as_float(keepalive, "keepalive", 1.0)
@@ -164,8 +168,8 @@ class Client:
 
     Attributes
     ----------
-    timeout : float
-        Seconds that any one call may take.
+    timeout : float or None
+        Seconds that any one call may take, as given to `connect`.
     """
 
     def __init__(self, options: _Options) -> None:
@@ -176,9 +180,16 @@ class Client:
         self._process = os.getpid()  # of the connection, once there is one
 
     @property
-    def timeout(self) -> float:
-        """Seconds that any one call may take."""
+    def timeout(self) -> float | None:
+        """Seconds that any one call may take, as given to `connect`."""
         return self._options.timeout
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds after which nobody waits any more for the result of an asynchronous call."""
+        if self._options.timeout is not None:
+            return self._options.timeout
+        return _PATIENCE + self._options.recovery_timeout
 
     @property
     def native(self) -> Any:
@@ -307,7 +318,7 @@ class Client:
         Parameters
         ----------
         timeout : float, optional
-            Seconds; None: the client's.
+            Seconds; None: as long as any call of the client.
         """
         self.native.flush(check_timeout(timeout))
 
@@ -321,8 +332,8 @@ class Client:
         Raises
         ------
         SessionLost
-            Pushes were still pending after the client's timeout: they are given up, and whether
-            they were applied is unknown.
+            Pushes were still pending after the client's timeout, or 30 s: they are given up, and
+            whether they were applied is unknown.
         Error
             What a push raised that nobody waited for.
         """

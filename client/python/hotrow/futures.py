@@ -38,13 +38,16 @@ class Future(Generic[T]):
         Parameters
         ----------
         timeout : float, optional
-            Seconds; None takes the client's timeout.
+            Seconds; None takes the client's timeout, or without one as long as a call may take
+            while a shard is away.
 
         Raises
         ------
         DeadlineExceeded
             It is not there yet; ask again. Or the call itself gave up: then every later `result`
             raises the same.
+        Unavailable
+            A shard that a push waits for is away for too long; ask again, it is still pending.
         Error
             What the pull or push itself raises.
         """
@@ -52,6 +55,7 @@ class Future(Generic[T]):
         deadline = time.monotonic() + (self._timeout if given is None else given)
         outcome = self._outcome or self._wait_until(deadline)
         if outcome is None:
+            self._native.raise_outage()
             raise DeadlineExceeded(
                 "the result is not there yet", hint="The call goes on: ask the same future again."
             )

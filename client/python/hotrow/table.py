@@ -159,7 +159,7 @@ class Table:
             rows, memory = given.empty_rows(dim)
             return given.deliver(rows) if pending.wait(timeout, memory) else NOT_YET
 
-        return Future(native, take, self.client.timeout)
+        return Future(native, take, self.client.longest_wait)
 
     def _push_arguments(
         self, keys: Any, gradients: Any, lr: float | None, step: int | None, timeout: float | None
@@ -239,7 +239,7 @@ class Table:
             counts = pending.wait(timeout)
             return NOT_YET if counts is None else PushCounts(*counts)
 
-        return Future(native, take, self.client.timeout)
+        return Future(native, take, self.client.longest_wait)
 
     @_named
     def upsert(self, keys: Any, rows: Any) -> PushCounts:

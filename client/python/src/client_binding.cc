@@ -23,7 +23,7 @@ namespace {
 // Job, rank and world size of this worker.
 using Worker = std::tuple<std::string, uint32_t, uint32_t>;
 // Seconds: of each call, without a sign of life of a connection, and that a shard may be away.
-using Times = std::tuple<double, double, double>;
+using Times = std::tuple<std::optional<double>, double, double>;
 
 std::shared_ptr<Client> Connect(std::vector<std::string> addresses,
                                 std::map<std::string, std::string> address_map, Times times,

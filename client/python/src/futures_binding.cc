@@ -36,7 +36,8 @@ namespace {
 using PendingPull = Future<std::shared_ptr<PulledBatch>>;
 using PendingPush = Future<PushCounts>;
 
-// The result of `pending`, or nothing when it is not there within the timeout. Between two looks
+// The result of `pending`, or nothing when it is not there within the timeout, or a shard that it
+// waits for has been away for too long. Between two looks
 // and not in the midst of one, a signal may end the wait: the result then stays to be asked for.
 template <typename T>
 std::optional<T> ResultOf(Future<T>& pending, double timeout_seconds) {
@@ -51,7 +52,7 @@ std::optional<T> ResultOf(Future<T>& pending, double timeout_seconds) {
     if (result) return ValueOrRaise(*std::move(result));
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     left -= slice;
-    if (left.count() == 0) return std::nullopt;
+    if (left.count() == 0 || !pending.outage().ok()) return std::nullopt;
   }
 }
 
@@ -70,14 +71,21 @@ std::optional<std::pair<int64_t, int64_t>> WaitForCounts(PendingPush& pending,
   return std::pair{counts->rows_updated, counts->rows_created};
 }
 
+template <typename Pending>
+void RaiseOutage(const Pending& pending) {
+  WithoutGil([&] { return pending.outage(); });
+}
+
 }  // namespace
 
 void BindFutures(nb::module_& module) {
   nb::class_<PendingPull>(module, "PendingPull")
       .def("ready", &PendingPull::ready)
+      .def("raise_outage", &RaiseOutage<PendingPull>)
       .def("wait", &WaitForRows, nb::arg("timeout"), nb::arg("rows").noconvert());
   nb::class_<PendingPush>(module, "PendingPush")
       .def("ready", &PendingPush::ready)
+      .def("raise_outage", &RaiseOutage<PendingPush>)
       .def("wait", &WaitForCounts, nb::arg("timeout"));
 }
 
