@@ -9,7 +9,6 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hotrow import _native
@@ -18,23 +17,11 @@ from hotrow.durability import check_durability
 from hotrow.errors import ClientClosed, InvalidArgument, NotFound, Unimplemented
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
+from hotrow.options import Options, dialled, refuse_others, split
 from hotrow.scalars import as_float, as_integer
 from hotrow.table import Table
 
-_MODES = ("async", "bounded", "sync")
 _PATIENCE = 30.0  # seconds, of a call without a timeout: as in the native client
-
-
-@dataclass(frozen=True)
-class _Options:
-    addresses: tuple[str, ...]
-    timeout: float | None
-    job: str
-    rank: int
-    world_size: int
-    address_map: tuple[tuple[str, str], ...]
-    keepalive: float
-    recovery_timeout: float
 
 
 def connect(
@@ -91,7 +78,7 @@ def connect(
     Unavailable, DeadlineExceeded
         No shard answered in time.
     """
-    _refuse_connect_options(tls, token, mode, max_steps_ahead)
+    refuse_others(tls, token, mode, max_steps_ahead)
     if not isinstance(job, str) or len(job.encode(errors="surrogatepass")) > 128:
         raise InvalidArgument("job must be a str of at most 128 bytes")
     if not job.isprintable():
@@ -101,61 +88,14 @@ def connect(
     seconds = check_timeout(timeout)
     if seconds is not None and not seconds:
         raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
-    dialled = _dialled(address_map)
+    mapped = dialled(address_map)
     silence = as_float(keepalive, "keepalive", 1.0)
     away = as_float(recovery_timeout, "recovery_timeout", 0.001)
     client = Client(
-        _Options(_split(addresses), seconds, job, rank, world_size, dialled, silence, away)
+        Options(split(addresses), seconds, job, rank, world_size, mapped, silence, away)
     )
     _ = client.native
     return client
-
-
-def _refuse_connect_options(tls: Any, token: Any, mode: str, max_steps_ahead: Any) -> None:
-    if tls is not None and tls is not False:
-        raise Unimplemented("tls is not offered by this version", hint="connect over loopback")
-    if token is not None:
-        raise Unimplemented("token is not offered by this version", hint="connect over loopback")
-    if mode not in _MODES:
-        raise InvalidArgument(f"mode must be 'async', 'bounded' or 'sync', not {mode!r}")
-    if mode != "async":
-        raise Unimplemented(f"mode={mode!r} is not offered by this version", hint="use 'async'")
-    if max_steps_ahead is not None:
-        raise Unimplemented(
-            "max_steps_ahead belongs to mode='bounded', which is not offered by this version"
-        )
-
-
-def _dialled(address_map: Any) -> tuple[tuple[str, str], ...]:
-    pairs = address_map or {}
-    if not isinstance(pairs, Mapping) or not all(
-        isinstance(part, str) for pair in pairs.items() for part in pair
-    ):
-        raise InvalidArgument(
-            f"address_map must map addresses to addresses, not {address_map!r}",
-            hint='e.g. {"shard-0:7070": "127.0.0.1:9001"}',
-        )
-    return tuple(sorted(pairs.items()))
-
-
-def _split(addresses: str | Iterable[str]) -> tuple[str, ...]:
-    try:
-        parts = addresses.split(",") if isinstance(addresses, str) else list(addresses)
-        stripped = tuple(part.strip() for part in parts)
-    except (AttributeError, TypeError):
-        stripped = ()
-    if not stripped or not all(stripped):
-        raise InvalidArgument(
-            f"addresses must name at least one shard, not {addresses!r}",
-            hint='e.g. "127.0.0.1:7070" or ["127.0.0.1:7070", "127.0.0.1:7071"]',
-        )
-    for address in stripped:
-        if "://" in address:
-            raise Unimplemented(
-                f"{address!r}: coordination through etcd is not offered by this version",
-                hint="give HOST:PORT of a shard",
-            )
-    return stripped
 
 
 class Client:
@@ -172,7 +112,7 @@ class Client:
         Seconds that any one call may take, as given to `connect`.
     """
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
         self._lock = threading.Lock()
         self._native: Any = None
@@ -370,11 +310,11 @@ class Client:
 
 
 _connected: weakref.WeakSet[Client] = weakref.WeakSet()
-_unpickled: weakref.WeakValueDictionary[_Options, Client] = weakref.WeakValueDictionary()
+_unpickled: weakref.WeakValueDictionary[Options, Client] = weakref.WeakValueDictionary()
 _unpickled_lock = threading.Lock()
 
 
-def _shared_client(options: _Options) -> Client:
+def _shared_client(options: Options) -> Client:
     """Give all objects unpickled in this process one lazy client per cluster."""
     with _unpickled_lock:
         client = _unpickled.get(options)
