@@ -8,6 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "bench/candidates.h"
+#include "bench/grpc_peer.h"
 #include "bench/raw_socket.h"
 #include "bench/server_table.h"
 #include "bench/workload.h"
@@ -40,12 +41,7 @@ class EmptyService final : public v1::AdminService::Service {
 
 void ServeEmpty(int port_pipe) {
   EmptyService service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const auto server = builder.BuildAndStart();
-  if (write(port_pipe, &port, sizeof(port)) == sizeof(port)) server->Wait();
+  ServeGrpc(service, port_pipe);
 }
 
 std::function<bool(int64_t)> EmptyCall(int port) {

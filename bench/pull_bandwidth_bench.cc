@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "bench/candidates.h"
+#include "bench/grpc_peer.h"
 #include "bench/raw_socket.h"
 #include "bench/server_table.h"
 #include "hotrow/v1/parameter_service.grpc.pb.h"
@@ -37,12 +38,7 @@ class ProtobufStub final : public v1::ParameterService::Service {
 
 void ServeProtobuf(int port_pipe) {
   ProtobufStub service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const auto server = builder.BuildAndStart();
-  if (write(port_pipe, &port, sizeof(port)) == sizeof(port)) server->Wait();
+  ServeGrpc(service, port_pipe);
 }
 
 std::function<bool(int64_t)> ProtobufCall(int port) {

@@ -18,9 +18,9 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     SplitTableBatchedEmbeddingBagsCodegen,
 )
 
-from bench.peers.torch_update_peer import BAG_SIZE, BATCHES
+from bench.peers.torch_update_peer import BAG_SIZE, KeyBatches
 from bench.peers.worker import Work
-from bench.workload import GRADIENT_SCALE, KeySource, Shape
+from bench.workload import GRADIENT_SCALE, Shape
 
 OPTIMIZERS = {"sgd": EmbOptimType.EXACT_SGD, "adagrad": EmbOptimType.EXACT_ADAGRAD}
 
@@ -34,7 +34,7 @@ class FbgemmUpdates:
         torch.set_num_threads(1)
         self._shape = shape
         self._tables: dict[str, torch.nn.Module] = {}
-        self._keys: dict[str, Iterator[torch.Tensor]] = {}
+        self._keys = KeyBatches(shape)
         self._offsets = torch.arange(0, shape.batch + 1, BAG_SIZE)
         self._gradient = torch.randn(len(self._offsets) - 1, shape.dim) * GRADIENT_SCALE
 
@@ -44,7 +44,7 @@ class FbgemmUpdates:
         optimizer, _, keys = rest.partition(":")
         if what != "step" or optimizer not in OPTIMIZERS:
             raise NotImplementedError(operation)
-        table, batches = self._table(optimizer), self._batches(keys)
+        table, batches = self._table(optimizer), self._keys.of(keys)
         return lambda calls: self._step(table, itertools.islice(batches, calls))
 
     def _table(self, name: str) -> torch.nn.Module:
@@ -65,13 +65,6 @@ class FbgemmUpdates:
                 device=torch.device("cpu"),
             )
         return self._tables[name]
-
-    def _batches(self, name: str) -> Iterator[torch.Tensor]:
-        if name not in self._keys:
-            source = KeySource(name, self._shape.rows, self._shape.seed)
-            batches = [torch.from_numpy(source.draw(self._shape.batch)) for _ in range(BATCHES)]
-            self._keys[name] = itertools.cycle(batches)
-        return self._keys[name]
 
     def _step(self, table: torch.nn.Module, batches: Iterator[torch.Tensor]) -> None:
         for keys in batches:

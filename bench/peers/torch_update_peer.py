@@ -25,6 +25,22 @@ OPTIMIZERS = {
 }
 
 
+class KeyBatches:
+    """Batches of each kind of keys, drawn at its first use and then taken in turn."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._batches: dict[str, Iterator[torch.Tensor]] = {}
+
+    def of(self, keys: str) -> Iterator[torch.Tensor]:
+        """Endless; goes on where the last caller stopped."""
+        if keys not in self._batches:
+            source = KeySource(keys, self._shape.rows, self._shape.seed)
+            batches = [torch.from_numpy(source.draw(self._shape.batch)) for _ in range(BATCHES)]
+            self._batches[keys] = itertools.cycle(batches)
+        return self._batches[keys]
+
+
 class TorchUpdates:
     """One table for each optimizer, made at its first use."""
 
@@ -35,7 +51,7 @@ class TorchUpdates:
         torch.sparse.check_sparse_tensor_invariants.disable()
         self._shape = shape
         self._tables: dict[str, tuple[torch.nn.EmbeddingBag, torch.optim.Optimizer]] = {}
-        self._keys: dict[str, Iterator[torch.Tensor]] = {}
+        self._keys = KeyBatches(shape)
         self._gradients = torch.randn(shape.batch, shape.dim) * GRADIENT_SCALE
 
     def work(self, operation: str) -> Work:
@@ -45,7 +61,7 @@ class TorchUpdates:
         if what not in ("update", "step"):
             raise NotImplementedError(operation)
         table = self._table(optimizer)
-        batches = self._batches(keys)
+        batches = self._keys.of(keys)
         run = self._update if what == "update" else self._step
         return lambda calls: run(*table, itertools.islice(batches, calls))
 
@@ -54,13 +70,6 @@ class TorchUpdates:
             bag = torch.nn.EmbeddingBag(self._shape.rows, self._shape.dim, mode="sum", sparse=True)
             self._tables[name] = bag, OPTIMIZERS[name](bag.weight)
         return self._tables[name]
-
-    def _batches(self, name: str) -> Iterator[torch.Tensor]:
-        if name not in self._keys:
-            source = KeySource(name, self._shape.rows, self._shape.seed)
-            batches = [torch.from_numpy(source.draw(self._shape.batch)) for _ in range(BATCHES)]
-            self._keys[name] = itertools.cycle(batches)
-        return self._keys[name]
 
     def _update(
         self,

@@ -66,35 +66,44 @@ Record SlowRecord(uint32_t shard, const v1::SlowCall& call) {
           Text("trace_id", call.trace_id())};
 }
 
+// One call to a shard within the time of the command; errors name the shard.
+template <typename Request, typename Response>
+absl::StatusOr<Response> Call(const Arguments& arguments, const AdminShard& shard,
+                              grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*,
+                                                                             const Request&,
+                                                                             Response*),
+                              const Request& request) {
+  grpc::ClientContext context;
+  SetDeadline(arguments, context);
+  Response response;
+  const grpc::Status status = ((*shard.stub).*method)(&context, request, &response);
+  if (!status.ok()) return Named(status, shard);
+  return response;
+}
+
 // Of one shard: asks it and adds its calls.
 absl::Status AskSlowCalls(const Arguments& arguments, const AdminShard& shard,
                           std::vector<std::pair<uint32_t, v1::SlowCall>>& calls) {
   if (!shard.status.ok()) return shard.status;
-  grpc::ClientContext context;
-  SetDeadline(arguments, context);
   v1::GetSlowCallsRequest request;
   request.set_limit(arguments.limit);
-  v1::GetSlowCallsResponse response;
-  const grpc::Status status = shard.stub->GetSlowCalls(&context, request, &response);
-  if (!status.ok()) return Named(status, shard);
-  if (response.threshold_ms() == 0) {
+  auto response = Call(arguments, shard, &v1::AdminService::Stub::GetSlowCalls, request);
+  if (!response.ok()) return response.status();
+  if (response->threshold_ms() == 0) {
     std::fprintf(stderr, "shard %u logs no slow calls: its log.slow_call is 0\n", shard.shard);
   }
-  for (v1::SlowCall& call : *response.mutable_calls()) {
+  for (v1::SlowCall& call : *response->mutable_calls()) {
     calls.emplace_back(shard.shard, std::move(call));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> DropOn(const Arguments& arguments, const AdminShard& shard) {
-  grpc::ClientContext context;
-  SetDeadline(arguments, context);
   v1::DropTableRequest request;
   request.set_name(arguments.table);
-  v1::DropTableResponse response;
-  const grpc::Status status = shard.stub->DropTable(&context, request, &response);
-  if (!status.ok()) return Named(status, shard);
-  return response.rows();
+  const auto response = Call(arguments, shard, &v1::AdminService::Stub::DropTable, request);
+  if (!response.ok()) return response.status();
+  return response->rows();
 }
 
 // How many partitions are a shard's is known of one that does not answer too: the map is the first
