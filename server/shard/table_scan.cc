@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/wire/status_codec.h"
+#include "server/shard/request_errors.h"
 
 namespace hotrow {
 namespace {
@@ -29,8 +30,8 @@ int64_t RecordBytes(const RowLayout& layout, bool with_state) {
 
 }  // namespace
 
-TableScan::TableScan(ScanRange range, std::shared_ptr<MemoryBudget> budget, TimePoint now)
-    : range_(range), budget_(std::move(budget)), last_used_(now) {}
+TableScan::TableScan(ScanRange range, Memory memory, TimePoint now)
+    : range_(range), memory_(std::move(memory)), last_used_(now) {}
 
 TableScan::~TableScan() {
   MutexLock lock(mutex_);
@@ -38,17 +39,28 @@ TableScan::~TableScan() {
 }
 
 absl::Status TableScan::AddKeys(const Table& table) {
-  const int64_t bytes = table.rows() * static_cast<int64_t>(sizeof(Key));
-  if (!budget_->TryTake(bytes)) {
-    return Overloaded(fmt::format("table '{}': no memory for a list of its {} keys",
+  if (!TakeMemory(table.rows() * static_cast<int64_t>(sizeof(Key)))) {
+    return Overloaded(fmt::format("table '{}': no memory for a list of its {} keys beside that of "
+                                  "another scan",
                                   table.options().name, table.rows()),
-                      "raise the memory budget, or remove rows");
+                      "wait until the other scan has ended, or raise the memory budget");
   }
   std::vector<Key> keys = table.StoredKeys();
   MutexLock lock(mutex_);
   keys_.push_back(std::move(keys));
   SkipEmpty();
   return absl::OkStatus();
+}
+
+bool TableScan::TakeMemory(int64_t bytes) {
+  MutexLock lock(mutex_);
+  if (beside_budget_) return true;
+  if (memory_.budget->TryTake(bytes)) {
+    budgeted_bytes_ += bytes;
+    return true;
+  }
+  beside_budget_ = !memory_.beside_taken->exchange(true, std::memory_order_relaxed);
+  return beside_budget_;
 }
 
 void TableScan::SkipEmpty() {
@@ -59,9 +71,10 @@ void TableScan::SkipEmpty() {
 }
 
 void TableScan::End() {
-  size_t keys = 0;
-  for (const std::vector<Key>& of_strand : keys_) keys += of_strand.size();
-  budget_->GiveBack(static_cast<int64_t>(keys * sizeof(Key)));
+  memory_.budget->GiveBack(std::exchange(budgeted_bytes_, 0));
+  if (std::exchange(beside_budget_, false)) {
+    memory_.beside_taken->store(false, std::memory_order_relaxed);
+  }
   keys_.clear();
   strand_ = 0;
   ended_ = true;
@@ -90,12 +103,7 @@ bool TableScan::ended() const {
   return ended_;
 }
 
-bool TableScan::expired() const {
-  MutexLock lock(mutex_);
-  return expired_;
-}
-
-ScanReply TableScan::Next(Table& table, TimePoint now) {
+absl::StatusOr<ScanReply> TableScan::Next(Table& table, TimePoint now) {
   const RowLayout& layout = table.layout();
   const int64_t record_bytes = RecordBytes(layout, range_.with_state);
   ScanReply reply;
@@ -103,6 +111,7 @@ ScanReply TableScan::Next(Table& table, TimePoint now) {
   reply.message.state_columns = static_cast<uint32_t>(range_.with_state ? layout.state_columns : 0);
   reply.message.payload_hash = wire::Payload().Hash();
   MutexLock lock(mutex_);
+  if (expired_) return wire::ToStatus(ScanExpired());
   last_used_ = now;
   const size_t strand = strand_;
   while (strand_ == strand && strand < keys_.size()) {
@@ -133,7 +142,8 @@ absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range,
     return Overloaded(fmt::format("{} scans run on this shard", kMaxScans),
                       "wait until one of them has ended");
   }
-  auto scan = std::make_shared<TableScan>(range, std::move(budget), now);
+  auto scan =
+      std::make_shared<TableScan>(range, TableScan::Memory{std::move(budget), beside_taken_}, now);
   *place = scan;
   return scan;
 }

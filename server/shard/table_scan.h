@@ -9,13 +9,15 @@
 // Thread safety: AddKeys and Next in tasks of the strand that they are about; everything, and the
 // end of a scan, from any thread.
 // Ownership: whoever runs the scan owns it; ScanSet only watches. Bounds: kMaxScans at once; the
-// key list is taken from the memory budget (8 bytes a row) and given back at the end. A scan that
-// was idle for kIdleLimit is ended when its place is needed.
+// key list is taken from the memory budget (8 bytes a row) and given back at the end. One of them
+// may have its list beside the budget: rows can be saved from a shard that is full. A scan that was
+// idle for kIdleLimit is ended when its place is needed.
 // Errors: kOverloaded when all places are taken or the budget has no room for the keys.
 
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -39,7 +41,13 @@ class TableScan {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  TableScan(ScanRange range, std::shared_ptr<MemoryBudget> budget, TimePoint now);
+  // What the lists of keys are counted in. Shared: a scan may outlive the shard.
+  struct Memory {
+    std::shared_ptr<MemoryBudget> budget;
+    std::shared_ptr<std::atomic<bool>> beside_taken;  // by the one list that is not in the budget
+  };
+
+  TableScan(ScanRange range, Memory memory, TimePoint now);
   ~TableScan();
   TableScan(const TableScan&) = delete;
   TableScan& operator=(const TableScan&) = delete;
@@ -47,29 +55,32 @@ class TableScan {
   // Adds the keys that the next strand holds. kOverloaded when the budget has no room for them.
   absl::Status AddKeys(const Table& table);
   // The strand whose rows come next, and rows of it that are still stored; row_count 0 after its
-  // last one, and at the end of all.
+  // last one, and at the end of all. kDeadlineExceeded once the scan has been ended early: never
+  // the end of a list that was not read to its end.
   int strand() const;
   bool AtEnd() const;
-  ScanReply Next(Table& table, TimePoint now);
+  absl::StatusOr<ScanReply> Next(Table& table, TimePoint now);
   // Ends the scan early and gives its keys back, because it was idle and its place was needed.
   // False when it was used after `used_before`.
   bool ExpireIfIdle(TimePoint used_before);
 
   uint32_t table_id() const { return range_.table_id; }
   bool ended() const;
-  bool expired() const;
 
  private:
+  bool TakeMemory(int64_t bytes) HOTROW_EXCLUDES(mutex_);
   void End() HOTROW_REQUIRES(mutex_);
   void SkipEmpty() HOTROW_REQUIRES(mutex_);
 
   const ScanRange range_;
-  const std::shared_ptr<MemoryBudget> budget_;  // shared: a scan may outlive the shard
+  const Memory memory_;
 
   mutable Mutex mutex_;
   std::vector<std::vector<Key>> keys_ HOTROW_GUARDED_BY(mutex_);  // by strand
   size_t strand_ HOTROW_GUARDED_BY(mutex_) = 0;
   size_t next_ HOTROW_GUARDED_BY(mutex_) = 0;  // of that strand's keys
+  int64_t budgeted_bytes_ HOTROW_GUARDED_BY(mutex_) = 0;
+  bool beside_budget_ HOTROW_GUARDED_BY(mutex_) = false;
   bool ended_ HOTROW_GUARDED_BY(mutex_) = false;
   bool expired_ HOTROW_GUARDED_BY(mutex_) = false;
   TimePoint last_used_ HOTROW_GUARDED_BY(mutex_);
@@ -88,6 +99,8 @@ class ScanSet {
  private:
   std::weak_ptr<TableScan>* FreePlace(TableScan::TimePoint now) HOTROW_REQUIRES(mutex_);
 
+  const std::shared_ptr<std::atomic<bool>> beside_taken_ =
+      std::make_shared<std::atomic<bool>>(false);
   Mutex mutex_;
   // Weak: an abandoned scan is gone.
   std::array<std::weak_ptr<TableScan>, kMaxScans> scans_ HOTROW_GUARDED_BY(mutex_);
