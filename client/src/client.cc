@@ -57,7 +57,8 @@ Future<T> Failed(const absl::Status& status) {
 }
 
 absl::Status ForeignTable() {
-  return client::InvalidInput("", "a table of another client, or none, was given");
+  return client::InvalidInput("", "a table of another client, or none, was given",
+                              "Open the table with this client.");
 }
 
 }  // namespace

@@ -17,16 +17,22 @@ bool RowWithin(const float* row, int64_t dim, float bound) {
   return beyond == 0;
 }
 
-absl::Status RefuseRow(const PushInput& input, Key key, float bound) {
+absl::Status RefuseRow(const PushInput& input, Key key, const float* row, float bound) {
   const std::string& table = input.table->info.schema.name;
   if (input.operation == wire::Operation::kUpsert) {
-    return InvalidInput(table, absl::StrCat("table '", table, "': the row for key ",
-                                            static_cast<int64_t>(key), " is not finite"));
+    return InvalidInput(table,
+                        absl::StrCat("table '", table, "': the row for key ",
+                                     static_cast<int64_t>(key), " is NaN or infinite"),
+                        "Nothing was sent. Check the rows before they are loaded.");
+  }
+  const std::string gradient = absl::StrCat("table '", table, "': the gradient of key ",
+                                            static_cast<int64_t>(key), ", summed over this push, ");
+  if (!RowWithin(row, input.table->info.schema.dim, std::numeric_limits<float>::max())) {
+    return InvalidInput(table, absl::StrCat(gradient, "is NaN or infinite"),
+                        "Nothing was sent. Skip the step, or find where the value comes from.");
   }
   return InvalidInput(
-      table,
-      absl::StrCat("table '", table, "': the gradient of key ", static_cast<int64_t>(key),
-                   ", summed over this push, is not finite or above the bound ", bound),
+      table, absl::StrCat(gradient, "is above the bound ", bound),
       "Nothing was sent. Clip gradients or skip the step; gradient_bound is set with the table.");
 }
 
@@ -71,8 +77,9 @@ absl::Status CheckRows(const PushInput& input, const BatchWorkspace& workspace, 
                           ? input.table->info.schema.gradient_bound
                           : std::numeric_limits<float>::max();
   for (size_t i = 0; i < workspace.groups.order.size(); ++i) {
-    if (!RowWithin(rows + static_cast<int64_t>(i) * dim, dim, bound)) [[unlikely]] {
-      return RefuseRow(input, workspace.deduper.unique()[workspace.groups.order[i]], bound);
+    const float* row = rows + static_cast<int64_t>(i) * dim;
+    if (!RowWithin(row, dim, bound)) [[unlikely]] {
+      return RefuseRow(input, workspace.deduper.unique()[workspace.groups.order[i]], row, bound);
     }
   }
   return absl::OkStatus();

@@ -162,11 +162,12 @@ absl::Status ValidateSchema(const TableSchema& schema) {
     return Refuse(schema, absl::StrCat("dim is ", schema.dim, ", not 1 to ", wire::kMaxDim));
   }
   const float lr = DefaultLearningRate(schema);
-  if (!std::isfinite(lr) || lr < 0) {
-    return Refuse(schema, "the learning rate is not a finite number >= 0");
+  if (!(lr >= 0 && lr <= wire::kMaxLearningRate)) {
+    return Refuse(schema, absl::StrCat("the learning rate ", lr, " is not in 0 .. 1e15"));
   }
-  if (!std::isfinite(schema.gradient_bound) || schema.gradient_bound <= 0) {
-    return Refuse(schema, "gradient_bound is not a finite number > 0");
+  if (!(schema.gradient_bound > 0 && schema.gradient_bound <= wire::kMaxGradientBound)) {
+    return Refuse(schema, absl::StrCat("gradient_bound ", schema.gradient_bound,
+                                       " is not above 0 and at most 1e15"));
   }
   if (const Result result = ValidateOptimizer(KernelOptions(schema.optimizer)); !result.ok()) {
     return Refuse(schema, result.message());

@@ -97,7 +97,8 @@ absl::Status Table::Scan(int64_t batch_rows, bool with_state, const Visitor& vis
   const absl::Status usable = core_->CheckUsable();
   if (!usable.ok()) return usable;
   if (batch_rows < 1 || batch_rows > UINT32_MAX) {
-    return client::InvalidInput(name(), "batch_rows is not in 1 .. 2^32 - 1");
+    return client::InvalidInput(name(), "batch_rows is not in 1 .. 2^32 - 1",
+                                "Some thousand rows a batch are plenty.");
   }
   return client::ScanTable(*core_,
                            {.table_id = state_->info.table_id,

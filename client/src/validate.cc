@@ -36,21 +36,24 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
                         "Servers listen on port 7070 unless told otherwise.");
   }
   if (std::min(options.timeout.value_or(options.patience), options.patience).count() <= 0) {
-    return InvalidInput("", "the timeout is not positive");
+    return InvalidInput("", "the timeout is not positive", "Give more than 0.");
   }
   if (options.keepalive < std::chrono::seconds(1)) {
-    return InvalidInput("", "keepalive is below 1 s");
+    return InvalidInput("", "keepalive is below 1 s", "Give 1 s or more.");
   }
   if (options.recovery_timeout.count() <= 0) {
-    return InvalidInput("", "recovery_timeout is not positive");
+    return InvalidInput("", "recovery_timeout is not positive", "Give more than 0.");
   }
-  if (options.job.size() > 128) return InvalidInput("", "job is longer than 128 bytes");
+  if (options.job.size() > 128) {
+    return InvalidInput("", "job is longer than 128 bytes", "Give a shorter name.");
+  }
   if (options.rank >= options.world_size) {
     return InvalidInput(
-        "", absl::StrCat("rank ", options.rank, " is not below world_size ", options.world_size));
+        "", absl::StrCat("rank ", options.rank, " is not below world_size ", options.world_size),
+        "Ranks count from 0.");
   }
   if (options.max_in_flight_bytes <= 0) {
-    return InvalidInput("", "max_in_flight_bytes is not positive");
+    return InvalidInput("", "max_in_flight_bytes is not positive", "Leave it out for the default.");
   }
   return absl::OkStatus();
 }
@@ -58,8 +61,10 @@ absl::Status ValidateOptions(const ConnectOptions& options) {
 absl::Status ValidateKeys(const TableSchema& schema, std::span<const Key> keys,
                           std::optional<Key> skip) {
   if (keys.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': ", keys.size(),
-                                                  " keys in one call, 2^31 - 1 are too many"));
+    return InvalidInput(schema.name,
+                        absl::StrCat("table '", schema.name, "': ", keys.size(),
+                                     " keys in one call, 2^31 - 1 are too many"),
+                        "Cut the call into several.");
   }
   if (schema.num_embeddings == 0) return absl::OkStatus();
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -76,21 +81,25 @@ absl::Status ValidateKeys(const TableSchema& schema, std::span<const Key> keys,
 
 absl::Status ValidateRows(const TableSchema& schema, size_t keys, size_t values) {
   if (values == keys * static_cast<size_t>(schema.dim)) return absl::OkStatus();
-  return InvalidInput(
-      schema.name, absl::StrCat("table '", schema.name, "': ", values, " values given for ", keys,
-                                " keys of dim ", schema.dim));
+  return InvalidInput(schema.name,
+                      absl::StrCat("table '", schema.name, "': ", values, " values given for ",
+                                   keys, " keys of dim ", schema.dim),
+                      "Give one row for each key, in the order of the keys.");
 }
 
 absl::Status ValidateStep(const TableSchema& schema, const PushOptions& options) {
   if (options.step.has_value() && (*options.step < 1 || *options.step > wire::kMaxStep)) {
-    return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': step ", *options.step,
-                                                  " is not in 1 .. 2^53"));
+    return InvalidInput(
+        schema.name,
+        absl::StrCat("table '", schema.name, "': step ", *options.step, " is not in 1 .. 2^53"),
+        "Count training steps from 1, or leave the step out.");
   }
   const float lr = options.learning_rate.value_or(0.0F);
-  if (!std::isfinite(lr) || lr < 0) {
-    return InvalidInput(schema.name, absl::StrCat("table '", schema.name,
-                                                  "': the learning rate is not a finite "
-                                                  "number >= 0"));
+  if (!(lr >= 0 && lr <= wire::kMaxLearningRate)) {
+    return InvalidInput(
+        schema.name,
+        absl::StrCat("table '", schema.name, "': the learning rate ", lr, " is not in 0 .. 1e15"),
+        "Check what sets the rate, such as a scheduler.");
   }
   return absl::OkStatus();
 }

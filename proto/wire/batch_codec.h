@@ -25,6 +25,9 @@ inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;  // whole message, h
 inline constexpr size_t kMaxPayloadBytes =
     kMaxMessageBytes - (64 << 10);  // what a sender puts into one message
 inline constexpr int64_t kMaxTablesPerMessage = 256;
+// A gradient times a rate, and the sum of 10^8 squares of gradients, are finite float32 values.
+inline constexpr float kMaxGradientBound = 1e15F;
+inline constexpr float kMaxLearningRate = 1e15F;
 inline constexpr uint64_t kMaxStep = uint64_t{1} << 53;  // training steps: exact as a double
 // Most that the header of a message takes: what it needs without its parts, one sub-push without
 // its tables, and one table of any message. For senders that fill a message up to its limit.

@@ -10,10 +10,12 @@
 namespace hotrow {
 namespace {
 
-wire::ErrorInfo Refusal(wire::ErrorKind kind, const std::string& table, std::string message) {
+wire::ErrorInfo Refusal(wire::ErrorKind kind, const std::string& table, std::string_view message,
+                        std::string hint) {
   wire::ErrorInfo error;
   error.kind = kind;
   error.message = fmt::format("table '{}': {}", table, message);
+  error.hint = std::move(hint);
   error.table = table;
   return error;
 }
@@ -24,16 +26,19 @@ wire::ErrorInfo CheckHeader(const wire::SubPush& sub_push, const wire::SubPushTa
   const int64_t dim = remove ? 0 : options.dim;
   if (table.dim != dim) {
     return Refusal(wire::ErrorKind::kSchemaMismatch, options.name,
-                   fmt::format("rows have dim {}, not {}", dim, table.dim));
+                   fmt::format("rows have dim {}, not {}", dim, table.dim),
+                   "open the table anew: it may have been dropped and made with another dim");
   }
   if (sub_push.operation != wire::Operation::kPush) return {};
-  if (!std::isfinite(table.learning_rate) || table.learning_rate < 0.0F) {
+  if (!(table.learning_rate >= 0.0F && table.learning_rate <= wire::kMaxLearningRate)) {
     return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
-                   fmt::format("learning rate {} is not finite and >= 0", table.learning_rate));
+                   fmt::format("learning rate {} is not in 0 .. 1e15", table.learning_rate),
+                   "check what sets the rate, such as a scheduler");
   }
   if (table.step == 0 || table.step > wire::kMaxStep) {
     return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
-                   fmt::format("step {} is not in 1 .. 2^53", table.step));
+                   fmt::format("step {} is not in 1 .. 2^53", table.step),
+                   "count training steps from 1");
   }
   return {};
 }
@@ -71,6 +76,7 @@ wire::ErrorInfo PushBatch::GatherTable(const wire::SubPush& sub_push,
     wire::ErrorInfo error;
     error.kind = wire::ErrorKind::kInvalidArgument;
     error.message = "a skip has no tables";
+    error.hint = "send the number alone";
     return error;
   }
   Table* found = state_.tables.Find(table.table_id);
@@ -80,7 +86,7 @@ wire::ErrorInfo PushBatch::GatherTable(const wire::SubPush& sub_push,
   for (size_t i = sub_pushes_.empty() ? 0 : sub_pushes_.back().end; i < pieces_.size(); ++i) {
     if (pieces_[i].work != index) continue;
     return Refusal(wire::ErrorKind::kInvalidArgument, found->options().name,
-                   "a sub-push names it twice");
+                   "a sub-push names it twice", "name each table of a sub-push once");
   }
   RowBatch& rows = works_[index]->rows;
   const Duplicates duplicates =
@@ -102,18 +108,26 @@ wire::ErrorInfo PushBatch::CheckRows(const wire::SubPush& sub_push, Table& table
   if (!AllIn(rows.keys(part), sub_push.partition, options.table_salt,
              state_.shard.strand_map.partition_bits())) {
     return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
-                   fmt::format("a key does not belong to partition {}", sub_push.partition));
+                   fmt::format("a key does not belong to partition {}", sub_push.partition),
+                   "share keys out by the table's salt and the map's number of partitions");
   }
   if (sub_push.operation == wire::Operation::kPush && !table.GradientsInBound(rows.rows(part))) {
     ++table.counters().gradients_refused;
-    if (!table.RowsFinite(rows.rows(part))) ++table.counters().gradients_nonfinite;
     state_.shard.counters.gradients_refused.Add();
-    return Refusal(
-        wire::ErrorKind::kInvalidArgument, options.name,
-        fmt::format("a gradient is not finite or above the bound of {}", options.gradient_bound));
+    if (!table.RowsFinite(rows.rows(part))) {
+      ++table.counters().gradients_nonfinite;
+      return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
+                     "a gradient, summed over its key, is NaN or infinite",
+                     "skip the step, or find where the value comes from");
+    }
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name,
+                   fmt::format("a gradient, summed over its key, is above the bound of {}",
+                               options.gradient_bound),
+                   "clip gradients; gradient_bound is set with the table");
   }
   if (sub_push.operation == wire::Operation::kUpsert && !table.RowsFinite(rows.rows(part))) {
-    return Refusal(wire::ErrorKind::kInvalidArgument, options.name, "a weight is not finite");
+    return Refusal(wire::ErrorKind::kInvalidArgument, options.name, "a weight is not finite",
+                   "check the rows before they are loaded");
   }
   return {};
 }
@@ -170,10 +184,9 @@ void PushBatch::Report(size_t index, wire::SubPushResult* result) const {
                               static_cast<uint32_t>(part.refused)});
     if (part.refused == 0) continue;
     if (result->error.ok()) {
-      result->error =
-          Refusal(wire::ErrorKind::kCapacityFull, work.table->options().name,
-                  "new keys found no room in the memory budget; known keys were served");
-      result->error.hint = "raise the memory budget, remove rows, or add shards";
+      result->error = Refusal(wire::ErrorKind::kCapacityFull, work.table->options().name,
+                              "new keys found no room in the memory budget; known keys were served",
+                              "raise the memory budget, remove rows, or add shards");
     }
     for (int64_t row = part.begin; row < part.end; ++row) {
       if (work.rows.slots()[row] == kNoSlot) result->refused_keys.push_back(work.rows.keys()[row]);

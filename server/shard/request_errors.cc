@@ -50,7 +50,8 @@ wire::ErrorInfo KeyOutOfRange(const TableOptions& table) {
 
 wire::ErrorInfo DeadlinePassed() {
   return Make(wire::ErrorKind::kDeadlineExceeded,
-              "the deadline passed before the request was taken up; nothing was changed", "");
+              "the deadline passed before the request was taken up; nothing was changed",
+              "give the call more time, or send less at once");
 }
 
 wire::ErrorInfo ScanExpired() {
@@ -66,8 +67,9 @@ wire::ErrorInfo QueueFull() {
 }
 
 wire::ErrorInfo Draining() {
-  wire::ErrorInfo error = Make(wire::ErrorKind::kUnavailable,
-                               "the shard is draining and takes no new work", "try again later");
+  wire::ErrorInfo error =
+      Make(wire::ErrorKind::kUnavailable, "the shard is draining and takes no new work",
+           "end its process and start its successor: calls wait for that one");
   error.retry_after_ms = kRetryAfterMs;
   return error;
 }

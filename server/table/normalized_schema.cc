@@ -1,10 +1,9 @@
 #include "hotrow/v1/table.pb.h"
+#include "proto/wire/batch_codec.h"
 #include "server/table/table_options.h"
 
 namespace hotrow {
 namespace {
-
-constexpr float kDefaultGradientBound = 1e15F;
 
 void NormalizeOptimizer(v1::Optimizer* optimizer) {
   if (optimizer->weight_decay() == 0.0F &&
@@ -32,7 +31,7 @@ v1::TableSchema NormalizedSchema(const v1::TableSchema& schema) {
   if (out.durability() == v1::DURABILITY_CLASS_UNSPECIFIED) {
     out.set_durability(v1::DURABILITY_CLASS_MEMORY);
   }
-  if (out.gradient_bound() == 0.0F) out.set_gradient_bound(kDefaultGradientBound);
+  if (out.gradient_bound() == 0.0F) out.set_gradient_bound(wire::kMaxGradientBound);
   if (out.has_optimizer()) NormalizeOptimizer(out.mutable_optimizer());
   if (out.initializer().kind_case() == v1::Initializer::KIND_NOT_SET) {
     out.mutable_initializer()->mutable_zeros();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hotrow/v1/table.pb.h"
+#include "proto/wire/batch_codec.h"
 #include "proto/wire/hashes.h"
 #include "proto/wire/status_codec.h"
 #include "server/table/unoffered_fields.h"
@@ -40,9 +41,9 @@ absl::Status CheckName(const v1::TableSchema& schema) {
 }
 
 absl::Status CheckLearningRate(const v1::TableSchema& schema, float learning_rate) {
-  if (std::isfinite(learning_rate) && learning_rate >= 0.0F) return absl::OkStatus();
-  return Invalid(schema, fmt::format("table '{}': lr must be finite and not negative, not {}",
-                                     schema.name(), learning_rate));
+  if (learning_rate >= 0.0F && learning_rate <= wire::kMaxLearningRate) return absl::OkStatus();
+  return Invalid(schema, fmt::format("table '{}': lr must be in 0 .. 1e15, not {}", schema.name(),
+                                     learning_rate));
 }
 
 absl::Status FillOptimizer(const v1::TableSchema& schema, TableOptions* options) {
@@ -120,9 +121,9 @@ absl::Status CheckNumbers(const v1::TableSchema& schema) {
                                        wire::kMaxDim, schema.dim()));
   }
   const float bound = schema.gradient_bound();
-  if (!std::isfinite(bound) || bound <= 0.0F) {
-    return Invalid(schema, fmt::format("table '{}': gradient_bound must be finite and positive, "
-                                       "not {}",
+  if (!(bound > 0.0F && bound <= wire::kMaxGradientBound)) {
+    return Invalid(schema, fmt::format("table '{}': gradient_bound must be above 0 and at most "
+                                       "1e15, not {}",
                                        schema.name(), bound));
   }
   return absl::OkStatus();

@@ -233,5 +233,15 @@ TEST_F(Pulls, StepsCountPushesAndGoOnWhereTheServersAre) {
   EXPECT_EQ(table.Stats()->highest_step, 101u);
 }
 
+TEST_F(Pulls, AfterTheLastStepThatCanBeSaidItStays) {
+  constexpr uint64_t last = uint64_t{1} << 53;
+  const Table table = Create("last_step", 1);
+  const std::vector<Key> keys{1};
+  ASSERT_OK(table.Push(keys, std::vector<float>{1}, {.step = last}));
+  ASSERT_OK(table.Push(keys, std::vector<float>{1}));
+  EXPECT_EQ(table.Stats()->highest_step, last);
+  EXPECT_EQ(PullRows(table, keys), std::vector<float>{-2});
+}
+
 }  // namespace
 }  // namespace hotrow::testing

@@ -49,6 +49,8 @@ TEST_F(Tables, SchemasThatNoServerTakesAreRefusedByName) {
   EXPECT_EQ(kind_of([](TableSchema& s) { s.optimizer = Adam{.beta1 = 1.0F}; }), invalid);
   EXPECT_EQ(kind_of([](TableSchema& s) { s.initializer = Uniform{1.0F, 0.0F}; }), invalid);
   EXPECT_EQ(kind_of([](TableSchema& s) { s.gradient_bound = 0.0F; }), invalid);
+  EXPECT_EQ(kind_of([](TableSchema& s) { s.gradient_bound = 2e15F; }), invalid);
+  EXPECT_EQ(kind_of([](TableSchema& s) { s.optimizer = Sgd{2e15F}; }), invalid);
   EXPECT_EQ(kind_of([](TableSchema& s) { s.durability = Durability::kDisk; }),
             ErrorKind::kUnimplemented);
   EXPECT_TRUE(client_->ListTables()->empty());

@@ -101,6 +101,7 @@ void ExpectRefused(Shard& shard, wire::PullRequest request, ErrorKind kind) {
   EXPECT_EQ(reply.message.error.kind, kind) << reply.message.error.message;
   EXPECT_EQ(reply.message.error.shard, 0);
   EXPECT_FALSE(reply.message.error.message.empty());
+  EXPECT_FALSE(reply.message.error.hint.empty());
   EXPECT_EQ(reply.message.request_id, 78U);
   EXPECT_TRUE(reply.payload.empty());
   EXPECT_TRUE(reply.message.tables.empty());

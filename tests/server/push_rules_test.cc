@@ -205,6 +205,7 @@ class PermanentRefusal : public PushRules {
       EXPECT_EQ(result.outcome, Outcome::kRefused);
       EXPECT_EQ(result.error.kind, kind) << result.error.message;
       EXPECT_FALSE(result.error.message.empty());
+      EXPECT_FALSE(result.error.hint.empty()) << result.error.message;
       EXPECT_EQ(result.duplicate, again);
     }
     EXPECT_EQ(one_.Stats().rows(), rows) << "nothing may change";
@@ -252,6 +253,12 @@ TEST_F(PermanentRefusal, OfANegativeLearningRate) {
   Expect(Freeze3(part), ErrorKind::kInvalidArgument);
 }
 
+TEST_F(PermanentRefusal, OfALearningRateThatWouldMakeRowsInfinite) {
+  TablePart part = Good();
+  part.learning_rate = 1.1e15F;
+  Expect(Freeze3(part), ErrorKind::kInvalidArgument);
+}
+
 TEST_F(PermanentRefusal, OfALearningRateThatIsNoNumber) {
   TablePart part = Good();
   part.learning_rate = std::numeric_limits<float>::quiet_NaN();
@@ -284,6 +291,8 @@ TEST_F(PermanentRefusal, OfAGradientInAnyColumnThatIsNotFinite) {
       const auto result = one_.Send(Freeze(3, ++sequence, Operation::kPush, {part}));
       ASSERT_EQ(result.outcome, Outcome::kRefused) << bad << " at " << at;
       ASSERT_EQ(result.error.kind, ErrorKind::kInvalidArgument);
+      const char* cause = std::isfinite(bad) ? "above the bound" : "NaN or infinite";
+      ASSERT_NE(result.error.message.find(cause), std::string::npos) << result.error.message;
     }
   }
   EXPECT_EQ(one_.Stats().rows(), 0U);

@@ -75,6 +75,7 @@ TEST(TableOptions, RefuseMalformedNumbersByName) {
   ExpectRefused([](auto* s) { s->set_dim(65537); }, invalid, "dim");
   ExpectRefused([](auto* s) { s->set_gradient_bound(-1.0F); }, invalid, "gradient_bound");
   ExpectRefused([](auto* s) { s->set_gradient_bound(kNan); }, invalid, "gradient_bound");
+  ExpectRefused([](auto* s) { s->set_gradient_bound(2e15F); }, invalid, "gradient_bound");
   EXPECT_EQ(ErrorAfter([](auto* s) { s->clear_optimizer(); }).kind, invalid);
   ExpectRefused([](auto* s) { s->mutable_optimizer()->mutable_adagrad()->set_lr(-1.0F); }, invalid,
                 "lr");

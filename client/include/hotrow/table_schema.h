@@ -69,7 +69,7 @@ struct TableSchema {
   InitializerSpec initializer = Zeros{};
   uint64_t seed = 0;             // of the initial values
   uint64_t num_embeddings = 0;   // 0: open table, any 64-bit key
-  float gradient_bound = 1e15F;  // |g| after summing duplicates; finite, > 0
+  float gradient_bound = 1e15F;  // |g| after summing duplicates; > 0, <= 1e15
   Durability durability = Durability::kMemory;
 };
 
