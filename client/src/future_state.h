@@ -1,7 +1,7 @@
 // The place where the result of an asynchronous call is left for its Future.
 //
-// Thread safety: Set once from any thread; Take by one thread at a time. Errors: one that is never
-// taken goes to `unclaimed` when the last owner lets go, on whatever thread that is.
+// Thread safety: Set once from any thread; Take by one thread at a time. Errors: one stands in
+// `unclaimed` until it is taken here.
 
 #pragma once
 
@@ -24,17 +24,13 @@ struct Future<T>::State {
   // `unclaimed` may be null: such an error is forgotten.
   explicit State(std::shared_ptr<client::UnclaimedErrors> unclaimed = nullptr)
       : unclaimed_(std::move(unclaimed)) {}
-  ~State() {
-    if (unclaimed_ != nullptr && !taken_ && result_.has_value() && !result_->ok()) {
-      unclaimed_->Add(result_->status());
-    }
-  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   void Set(absl::StatusOr<T> result) {
     MutexLock lock(mutex_);
     result_.emplace(std::move(result));
+    if (unclaimed_ != nullptr && !result_->ok()) error_id_ = unclaimed_->Add(result_->status());
     ready_.NotifyAll();
   }
 
@@ -44,7 +40,7 @@ struct Future<T>::State {
     while (!result_.has_value()) {
       if (!client::WaitUntil(ready_, mutex_, deadline) && !result_.has_value()) return std::nullopt;
     }
-    taken_ = true;
+    if (error_id_ != 0) unclaimed_->Claim(std::exchange(error_id_, 0));
     return std::exchange(result_, std::optional<absl::StatusOr<T>>(absl::FailedPreconditionError(
                                       "the result of this future has been taken")));
   }
@@ -63,7 +59,7 @@ struct Future<T>::State {
   std::function<absl::Status()> outage_;  // constant once the future is out
   mutable Mutex mutex_;
   CondVar ready_;
-  bool taken_ HOTROW_GUARDED_BY(mutex_) = false;
+  client::UnclaimedErrors::Id error_id_ HOTROW_GUARDED_BY(mutex_) = 0;  // 0: none is unclaimed
   std::optional<absl::StatusOr<T>> result_ HOTROW_GUARDED_BY(mutex_);
 };
 
