@@ -25,11 +25,11 @@
 #include "proto/wire/shard_map.h"
 #include "server/ops/command_line.h"
 #include "server/ops/data_directory.h"
-#include "server/ops/file_util.h"
 #include "server/ops/http_server.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics_page.h"
 #include "server/ops/ops_pages.h"
+#include "server/ops/ready_file.h"
 #include "server/rpc/rpc_server.h"
 #include "server/shard/shard.h"
 
@@ -164,31 +164,26 @@ absl::Status StartPages(Server& server) {
   return absl::OkStatus();
 }
 
-absl::Status WriteReadyFile(const Server& server) {
-  if (server.config.ready_file.empty()) return absl::OkStatus();
-  const nlohmann::json ready = {{"shard", server.config.shard},
-                                {"pid", getpid()},
-                                {"listen", server.rpc->listen_address()},
-                                {"unix", server.config.unix_path},
-                                {"admin", server.rpc->admin_address()},
-                                {"metrics", server.http == nullptr ? "" : server.http->address()},
-                                {"version", HOTROW_VERSION}};
-  return WriteFileAtomically(server.config.ready_file, ready.dump() + "\n");
-}
-
-void RemoveReadyFile(const Server& server) {
-  if (!server.config.ready_file.empty()) unlink(server.config.ready_file.c_str());
+nlohmann::json ReadyFacts(const Server& server) {
+  return {{"shard", server.config.shard},
+          {"listen", server.rpc->listen_address()},
+          {"unix", server.config.unix_path},
+          {"admin", server.rpc->admin_address()},
+          {"metrics", server.http == nullptr ? "" : server.http->address()},
+          {"version", HOTROW_VERSION}};
 }
 
 absl::Status Start(Server& server) {
   if (absl::Status status = Listen(server); !status.ok()) return status;
-  // What a life that was killed wrote there would pass for ours. Not before: where another server
-  // listens already, the file is that one's.
-  RemoveReadyFile(server);
+  // What a life that was killed wrote there would pass for ours.
+  RemoveReadyFile(server.config.ready_file);
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;
   server.rpc->Serve(server.shard.get());
-  if (absl::Status status = WriteReadyFile(server); !status.ok()) return status;
+  if (absl::Status status = WriteReadyFile(server.config.ready_file, ReadyFacts(server));
+      !status.ok()) {
+    return status;
+  }
   const auto also = [](const char* what, const std::string& address) {
     return address.empty() ? "" : what + address;
   };
@@ -200,7 +195,7 @@ absl::Status Start(Server& server) {
 }
 
 void Stop(Server& server) {
-  RemoveReadyFile(server);
+  RemoveReadyFile(server.config.ready_file);
   server.rpc->StopServing();
   const auto now = std::chrono::steady_clock::now;
   const bool drained = server.shard->Drain(now() + server.config.drain_timeout);

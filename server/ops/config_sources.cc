@@ -105,7 +105,13 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::string& path) {
   if (!text.ok()) return text.status();
   // The one place where the library's exceptions can come up.
   try {
-    const YAML::Node root = YAML::Load(*text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(*text);
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(path +
+                                        ": has several documents (lines of ---), of which "
+                                        "only the first would be read; keep one");
+    }
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     if (root.IsNull()) return std::vector<Setting>();
     if (!root.IsMap())
       return absl::InvalidArgumentError(path + ":1: is not `key: value` lines, such as shard: 0");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <poll.h>
 #include <signal.h>
@@ -55,6 +56,15 @@ void LogForGrpc(gpr_log_func_args* line) {
                                     "grpc: {}", line->message);
 }
 
+// Protobuf's own lines, such as about a string that is no UTF-8: what one client sent.
+void LogForProtobuf(google::protobuf::LogLevel severity, const char* file, int line,
+                    const std::string& text) {
+  const auto level =
+      severity >= google::protobuf::LOGLEVEL_WARNING ? spdlog::level::warn : spdlog::level::debug;
+  spdlog::default_logger_raw()->log(spdlog::source_loc{file, line, ""}, level, "protobuf: {}",
+                                    text);
+}
+
 // An assertion logs why, then aborts: what waits to be written is the reason. The default action
 // comes next, as the handler is installed for one signal, which need not come from abort().
 void WriteBeforeAbort(int) {
@@ -93,6 +103,7 @@ void SetUpLog(const std::string& level, const std::string& format, uint32_t shar
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(LogForGrpc);
+  google::protobuf::SetLogHandler(LogForProtobuf);
   FlushOnAbort();
 }
 

@@ -72,6 +72,8 @@ TEST(Config, UnknownKeysNameFileLineAndTheNearestKey) {
   EXPECT_SAYS(message, "did you mean 'tiers.hot_budget'");
   const std::string far = directory.Write("far.yaml", "replication_factor: 3\n");
   EXPECT_EQ(Refusal({"--config", far}).find("did you mean"), std::string::npos);
+  const std::string swapped = directory.Write("swapped.yaml", "shrad: 0\n");
+  EXPECT_SAYS(Refusal({"--config", swapped}), "did you mean 'shard'");
 }
 
 TEST(Config, ASlipInTheEnvironmentIsRefusedAndAStrangersVariableIsNot) {
@@ -90,6 +92,7 @@ TEST(Config, BrokenFilesAreNamedWithTheirLine) {
   EXPECT_SAYS(refusal("shard: 0\nlisten: [\n"), "c.yaml:");
   EXPECT_SAYS(refusal("shard: 0\nshard: 1\n"), "c.yaml:2: shard: is given twice");
   EXPECT_SAYS(refusal("- a\n- b\n"), "c.yaml:1");
+  EXPECT_SAYS(refusal("shard: 0\n---\nlog_level: warn\n"), "c.yaml: has several documents");
   EXPECT_SAYS(refusal("listen:\n"), "listen: has no value");
   EXPECT_SAYS(refusal("shards: [[a]]\n"), "list item");
   EXPECT_SAYS(refusal("a: {b: {c: {d: {e: {f: 1}}}}}\n"), "nest");

@@ -167,7 +167,14 @@ TEST(Program, LogsAreOneJsonObjectPerLine) {
   std::vector<std::string> arguments = Serving(directory);
   arguments.insert(arguments.end(), {"--data-dir", directory.File("a\"b")});
   Process process(directory, arguments);
-  WaitReady(directory, process);
+  TestClient client(WaitReady(directory, process)["listen"].get<std::string>());
+  // What a library says goes the same way.
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::DescribeTableRequest request;
+  request.set_name("\xff");  // no UTF-8
+  v1::DescribeTableResponse response;
+  EXPECT_FALSE(client.admin().DescribeTable(&context, request, &response).ok());
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait(), 0);
   std::stringstream log(directory.Read("stderr"));
@@ -181,6 +188,7 @@ TEST(Program, LogsAreOneJsonObjectPerLine) {
   }
   EXPECT_GE(lines, 3);
   EXPECT_NE(log.str().find("in memory only"), std::string::npos);
+  EXPECT_NE(log.str().find("protobuf: "), std::string::npos);
 }
 
 TEST(Program, AFloodOfLinesIsBoundedAndAccountedFor) {
@@ -238,12 +246,19 @@ TEST(Program, WhatWasLoggedBeforeAnAbortIsWritten) {
 
 TEST(Program, ASecondStartLeavesTheReadyFileOfTheFirst) {
   TemporaryDirectory directory;
-  Process first(directory, Serving(directory));
+  std::vector<std::string> arguments = Serving(directory);
+  arguments.insert(arguments.end(), {"--metrics", "127.0.0.1:0"});
+  Process first(directory, arguments);
   const nlohmann::json ready = WaitReady(directory, first);
   std::vector<std::string> same = Serving(directory);
   same[1] = ready["listen"];
   Process second(directory, same);
   EXPECT_EQ(second.Wait(), 1);
+  // One that gets as far as its pages, where the first has them.
+  std::vector<std::string> pages = Serving(directory);
+  pages.insert(pages.end(), {"--metrics", ready["metrics"]});
+  Process third(directory, pages);
+  EXPECT_EQ(third.Wait(), 1);
   EXPECT_EQ(nlohmann::json::parse(directory.Read("ready.json"), nullptr, false), ready);
 }
 
