@@ -93,19 +93,40 @@ class _Pool(torch.autograd.Function):
         ctx.module = module
         ctx.bags = bags
         ctx.anchor_like = anchor.detach()
+        # Nothing to keep, but something that torch frees: so a second backward pass without
+        # retain_graph raises as everywhere, and does not count the gradients twice.
+        ctx.save_for_backward(torch.empty(0))
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, out_gradient: torch.Tensor) -> tuple[Any, ...]:
+        _ = ctx.saved_tensors
         gradient = out_gradient.detach().to("cpu", torch.float32).contiguous().numpy()
         anchor_gradient = weight_gradient = None
-        if ctx.needs_input_grad[0]:
+        if ctx.needs_input_grad[0] and _anchor_is_asked_for(ctx.module):
             _collect(ctx.module, ctx.bags, ctx.pooled, gradient)
             anchor_gradient = torch.zeros_like(ctx.anchor_like)
         if ctx.needs_input_grad[1]:
             weight_gradient = torch.from_numpy(ctx.pooled.backward_weights(gradient))
         return anchor_gradient, weight_gradient, None, None, None
+
+
+def _anchor_is_asked_for(module: RemoteModule) -> bool:
+    """Whether this pass accumulates into the anchor, as `loss.backward()` does.
+
+    torch.autograd.grad(loss, others) and backward(inputs=others) leave it, as every parameter that
+    is not among the others, alone: no row may move then.
+    """
+    will_run = getattr(torch._C, "_will_engine_execute_node", None)
+    if will_run is None:
+        return True  # this torch cannot tell
+    with torch.enable_grad():
+        accumulate = module.anchor.view_as(module.anchor).grad_fn.next_functions[0][0]
+    try:
+        return bool(will_run(accumulate))
+    except RuntimeError:  # autograd.grad() of the anchor itself, which accumulates nothing either
+        return False
 
 
 def _collect(module: RemoteModule, bags: Bags, pooled: Any, gradient: np.ndarray) -> None:
