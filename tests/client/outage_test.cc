@@ -176,7 +176,7 @@ TEST_F(Outage, ACallsOwnTimeoutEndsItEarlier) {
 
 // Calls without a timeout, whose patience is far shorter than the absence.
 TEST_F(Outage, CallsWithoutATimeoutOutlastAnAbsence) {
-  ConnectWith({.patience = seconds(1), .recovery_timeout = seconds(60)});
+  ConnectWith({.patience = seconds(3), .recovery_timeout = seconds(60)});
   CutOff();
   auto pulled = std::async(std::launch::async, [&] { return Pull(away_); });
   auto pushed = std::async(std::launch::async, [&] { return Push(away_); });
@@ -202,7 +202,7 @@ TEST_F(Outage, CallsWithoutATimeoutEndWithRecoveryTimeout) {
 }
 
 TEST_F(Outage, CallsWithoutATimeoutHavePatienceWithAShardThatOnlyHangs) {
-  ConnectWith({.patience = seconds(1), .recovery_timeout = seconds(60)});
+  ConnectWith({.patience = seconds(3), .recovery_timeout = seconds(60)});
   servers_.Signal(1, SIGSTOP);
   EXPECT_EQ(KindOf(Pull(away_)), ErrorKind::kDeadlineExceeded);
   EXPECT_EQ(KindOf(Push(away_)), ErrorKind::kDeadlineExceeded);

@@ -10,6 +10,7 @@ namespace hotrow::testing {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 bool Contains(const absl::Status& status, const std::string& words) {
   return std::string(status.message()).find(words) != std::string::npos;
@@ -80,7 +81,7 @@ TEST_F(Restarts, APullOfADroppedTableNamesTableAndShard) {
 }
 
 TEST_F(Restarts, APushThatIsStillPendingSaysWhatItWaitsFor) {
-  const auto client = servers_.Connect({.timeout = milliseconds(400)});
+  const auto client = servers_.Connect({.timeout = seconds(3)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   Push(*table);
@@ -92,7 +93,7 @@ TEST_F(Restarts, APushThatIsStillPendingSaysWhatItWaitsFor) {
 }
 
 TEST_F(Restarts, CloseSaysHowManyPushesItGivesUp) {
-  const auto client = servers_.Connect({.timeout = milliseconds(400)});
+  const auto client = servers_.Connect({.timeout = seconds(3)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   servers_.Signal(1, SIGSTOP);
