@@ -21,8 +21,8 @@ wire::ErrorInfo ReplyTooLarge(uint64_t bytes) {
 
 }  // namespace
 
-void PullWork::Clear() {
-  if (keys_.capacity() > kKeptKeys) {
+void PullWork::Rest() {
+  if (std::max(keys_.capacity(), asked_keys_.capacity()) > kKeptKeys) {
     asked_keys_ = {};
     strand_of_ = {};
     keys_ = {};
@@ -35,12 +35,11 @@ void PullWork::Clear() {
   keys_.clear();
   rows_.clear();
   segments_.clear();
-  concerned_.assign(state_.strand_map.strands(), 0);
   strands_ = 0;
 }
 
 wire::ErrorInfo PullWork::Prepare(const wire::PullRequest& request) {
-  Clear();
+  concerned_.assign(state_.strand_map.strands(), 0);
   response_.request_id = request.request_id;
   if (!state_.SameMap(request.timeline, request.map_version)) return StaleMap(state_.options.map);
   if (wire::ErrorInfo error = LayOut(request); !error.ok()) return error;
@@ -143,7 +142,6 @@ PullReply PullWork::Finish() {
     response_.payload_hash = wire::Payload({slice}, 0, reply_bytes_).Hash();
     reply.payload.push_back(std::move(slice));
   }
-  reply_.reset();
   reply.message = std::move(response_);
   reply.times = shared_.times();
   return reply;

@@ -8,7 +8,8 @@
 // It changes no row, state, LSN or stored set.
 //
 // Thread safety: Prepare and Finish by one thread; Run by each strand for itself, between the two.
-// Ownership: the reply owns its rows; the buffers are kept for the next pull, up to kKeptKeys keys.
+// Ownership: the reply owns its rows. After Rest() nothing of a pull is held but buffers of up to
+// kKeptKeys keys for the next one.
 // Bounds: a reply is at most wire::kMaxMessageBytes, header included. Errors: in the reply, which
 // then has no rows.
 
@@ -46,6 +47,7 @@ class PullWork {
 
   void Run(StrandState& strand, int index);
   PullReply Finish();
+  void Rest();
 
  private:
   // The keys of one table that one strand looks up.
@@ -57,7 +59,6 @@ class PullWork {
     uint32_t initial = 0;  // written by the strand: rows that are not stored
   };
 
-  void Clear();
   wire::ErrorInfo LayOut(const wire::PullRequest& request);
   // False when a key belongs to another shard.
   bool FindStrands(const TableOptions& table, std::span<const Key> keys);

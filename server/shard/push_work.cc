@@ -6,11 +6,9 @@ namespace hotrow {
 
 void PushWork::Prepare(wire::PushRequest request) {
   request_ = std::move(request);
-  response_ = {};
   response_.request_id = request_.request_id;
   response_.results.resize(request_.sub_pushes.size());
   items_.resize(state_.strand_map.strands());
-  for (auto& items : items_) items.clear();
   size_t offset = 0;
   for (size_t i = 0; i < request_.sub_pushes.size(); ++i) {
     const wire::SubPush& sub_push = request_.sub_pushes[i];
@@ -21,7 +19,6 @@ void PushWork::Prepare(wire::PushRequest request) {
         {&sub_push, &response_.results[i], offset});
     offset += sub_push.payload_bytes();
   }
-  strands_ = 0;
   for (int strand = 0; strand < state_.strand_map.strands(); ++strand) {
     strands_ += Concerns(strand) ? 1 : 0;
   }
@@ -37,6 +34,16 @@ PushReply PushWork::Finish() {
   if (!response_.error.ok()) response_.results.clear();
   request_ = {};  // frees the payload
   return {std::move(response_), shared_.times()};
+}
+
+void PushWork::Rest() {
+  request_ = {};
+  response_ = {};
+  strands_ = 0;
+  for (auto& items : items_) {
+    items.clear();
+    if (items.capacity() > kKeptItems) items.shrink_to_fit();
+  }
 }
 
 }  // namespace hotrow

@@ -5,8 +5,9 @@
 //   Finish    on the last of them: hands the answers over
 //
 // Thread safety: Prepare and Finish by one thread; Run by each strand for itself, between the two.
-// Ownership: owns the request and, until Finish, the answers. Errors: of the whole message when
-// one strand refuses it whole: the session is lost, or its deadline has passed.
+// Ownership: owns the request and, until Finish, the answers. After Rest() nothing of a push is
+// held but lists of up to kKeptItems sub-pushes. Errors: of the whole message when one strand
+// refuses it whole: the session is lost, or its deadline has passed.
 
 #pragma once
 
@@ -24,6 +25,8 @@ namespace hotrow {
 
 class PushWork {
  public:
+  static constexpr size_t kKeptItems = 4096;
+
   explicit PushWork(const ShardState& state) : state_(state) {}
 
   void Prepare(wire::PushRequest request);
@@ -39,6 +42,7 @@ class PushWork {
 
   void Run(PushExecutor& executor, int index, SharedWork::TimePoint now);
   PushReply Finish();
+  void Rest();
 
  private:
   const ShardState& state_;

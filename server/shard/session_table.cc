@@ -78,7 +78,7 @@ absl::Status SessionTable::Open(const v1::OpenSessionRequest& request, TimePoint
   }
   // Not under the lock, which every push takes.
   for (const std::string& line : told.opened) SPDLOG_INFO("{}", line);
-  for (const std::string& line : told.expired) SPDLOG_WARN("{}", line);
+  for (const std::string& line : told.warnings) SPDLOG_WARN("{}", line);
   return status;
 }
 
@@ -129,14 +129,14 @@ void SessionTable::ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) {
 void SessionTable::Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended) {
   const Session& entry = sessions_.at(session);
   const auto idle = std::chrono::duration_cast<std::chrono::seconds>(now - entry.last_used);
-  told_.expired.push_back(fmt::format("session {:016x} expired after {} s without a push: {}",
-                                      session, idle.count(), entry.name));
+  told_.warnings.push_back(fmt::format("session {:016x} expired after {} s without a push: {}",
+                                       session, idle.count(), entry.name));
   ++expired_;
   ended->push_back(session);
   Finish(session, End::kExpired);
 }
 
-absl::Status SessionTable::NoPlace() const {
+absl::Status SessionTable::NoPlace() {
   wire::ErrorInfo error;
   error.kind = wire::ErrorKind::kOverloaded;
   error.message = fmt::format("all {} sessions of this shard are in use", limit());
@@ -146,7 +146,7 @@ absl::Status SessionTable::NoPlace() const {
     error.hint = "close clients that are no longer needed, or give each shard fewer partitions";
   }
   error.retry_after_ms = kRetryAfterMs;
-  SPDLOG_WARN("a client was refused: {}", error.message);
+  told_.warnings.push_back(fmt::format("a client was refused: {}", error.message));
   return wire::ToStatus(error);
 }
 

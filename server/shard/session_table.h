@@ -72,7 +72,7 @@ class SessionTable {
   // Lines for the log, which are written after the lock.
   struct Told {
     std::vector<std::string> opened;
-    std::vector<std::string> expired;
+    std::vector<std::string> warnings;
   };
 
   absl::Status Let(const v1::OpenSessionRequest& request, TimePoint now,
@@ -82,7 +82,7 @@ class SessionTable {
   void ExpireIdle(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   void Expire(uint64_t session, TimePoint now, std::vector<uint64_t>* ended)
       HOTROW_REQUIRES(mutex_);
-  absl::Status NoPlace() const;
+  absl::Status NoPlace() HOTROW_REQUIRES(mutex_);
   absl::Status MakeRoom(TimePoint now, std::vector<uint64_t>* ended) HOTROW_REQUIRES(mutex_);
   void Finish(uint64_t session, End end) HOTROW_REQUIRES(mutex_);
   wire::ErrorInfo Lost(uint64_t session) const HOTROW_REQUIRES(mutex_);

@@ -86,8 +86,9 @@ class ShardScanCursor : public ScanCursor {
                                           StrandUnit& unit) {
     Table* table = unit.state.tables.Find(scan.table_id());
     if (table == nullptr) return place.Signed(NoSuchTable(scan.table_id()));
-    if (scan.expired()) return place.Signed(ScanExpired());
-    return scan.Next(*table, Clock::now());
+    absl::StatusOr<ScanReply> reply = scan.Next(*table, Clock::now());
+    if (!reply.ok()) return place.Signed(wire::FromStatus(reply.status()));
+    return reply;
   }
 
   const std::shared_ptr<TableScan> scan_;  // shared with the task that reads the next batch
@@ -310,7 +311,6 @@ bool Shard::Drain(Deadline deadline) {
 }
 
 const ShardCounters& Shard::counters() const { return impl_->state.counters; }
-int64_t Shard::queued_requests() const { return impl_->gate->requests(); }
 const wire::ShardMap& Shard::map() const { return impl_->state.options.map; }
 uint32_t Shard::shard() const { return impl_->state.options.shard; }
 uint64_t Shard::server_start_id() const { return impl_->state.server_start_id; }

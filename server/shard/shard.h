@@ -7,8 +7,8 @@
 // submitted request is owned by the shard until its callback has run. Each callback runs exactly
 // once. Bounds: at most `max_queued_requests` requests and `max_queued_bytes` payload bytes wait;
 // more are refused with kOverloaded and a retry hint. Work whose deadline has passed when it is
-// taken up is answered kDeadlineExceeded. Errors: typed, in the response; pulls and pushes are
-// refused whole before anything changes.
+// taken up is answered kDeadlineExceeded. Errors: typed, in the response. A pull is refused whole;
+// of a push each sub-push is, before anything of it changes: those before it in the message stay.
 
 #pragma once
 
@@ -112,7 +112,6 @@ class Shard {
   bool Drain(Deadline deadline);
 
   const ShardCounters& counters() const;
-  int64_t queued_requests() const;  // admitted and not yet answered
 
   const wire::ShardMap& map() const;
   uint32_t shard() const;

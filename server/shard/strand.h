@@ -52,7 +52,7 @@ class Strand {
 
   mutable Mutex mutex_;
   CondVar work_;  // a task came, the strand became idle with work left, or stop
-  CondVar done_;  // a control call has run, or a task that ran on another thread
+  CondVar done_;  // a control call has run
   std::deque<Task> requests_ HOTROW_GUARDED_BY(mutex_);
   std::deque<Task*> control_ HOTROW_GUARDED_BY(mutex_);  // callers own them
   bool busy_ HOTROW_GUARDED_BY(mutex_) = false;          // a task runs, on taken_by_

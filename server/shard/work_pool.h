@@ -2,7 +2,8 @@
 // to the next.
 //
 // Thread safety: Take, and the end of what it gave, from any thread. Ownership: what was taken
-// returns by itself; the pool outlives it. Bounds: kKept objects wait.
+// returns by itself; the pool outlives it. Bounds: kKept objects wait, each after its Rest(), which
+// forgets the request and keeps no more than the object bounds.
 
 #pragma once
 
@@ -38,6 +39,7 @@ class WorkPool {
   }
 
   void Keep(std::unique_ptr<Work> work) {
+    work->Rest();
     MutexLock lock(mutex_);
     if (kept_.size() < kKept) kept_.push_back(std::move(work));
   }
