@@ -34,7 +34,7 @@ class Arriving:
 def test_a_result_that_arrives_as_the_wait_ends_is_not_lost():
     native = Arriving()
     future = Future(native, native.take, 1.0, "item")
-    with pytest.raises(hotrow.DeadlineExceeded, match="table 'item': .* not there yet"):
+    with pytest.raises(hotrow.DeadlineExceeded, match=r"table 'item': .* not there yet"):
         future.result(timeout=0.0)
     assert future.done()
     assert future.result() == "rows"

@@ -243,9 +243,10 @@ class SparseOptimizer(torch.optim.Optimizer):
         return {**super().__getstate__(), **ours}
 
     def state_dict(self) -> dict[str, Any]:
-        """Learning rates and steps, and how far each table on the servers was; see `age_of`.
+        """Learning rates, steps, and under "tables" the step and row count of each on the servers.
 
-        Rows and their optimizer state stay on the servers.
+        Rows and their optimizer state stay there. Step and count are None where these cannot be
+        asked.
         """
         tables = [members[0].table for members in self._modules]
         ages = [{"table": table.name, **age_of(table)} for table in tables]
