@@ -47,8 +47,8 @@ def connect(
         "HOST:PORT" or "unix:PATH" of at least one shard, comma-separated or a list.
     timeout : float, optional
         Seconds that any one call may take, and connecting too. None: 30 s while the shards that it
-        needs are there; where a call waits for one that is away, that time does not count,
-        `recovery_timeout` ends it.
+        needs are there; the time in which one of them is away does not count, `recovery_timeout`
+        ends that.
     tls, token : None
         Not offered by this version: refused.
     job, rank, world_size : str, int, int
@@ -66,10 +66,8 @@ def connect(
     recovery_timeout : float
         Seconds that a shard may be away (no connection, or it takes nothing) before calls that wait
         for it raise `Unavailable`, later ones at once; a timeout that was given ends them earlier.
-        `pull` (look-ups of modules too), `push`, `upsert`, `remove`, `SparseOptimizer.step` and
-        `flush` wait. All other calls raise `Unavailable` at once: `table`, `create_table`,
-        `drop_table`, `tables`, `size`, `stats`, `scan`, and so the constructors of modules and of
-        `SparseOptimizer`. The client goes on trying to connect.
+        All calls but `status` wait, of asynchronous ones their `result`, and so do the constructors
+        of modules and of `SparseOptimizer`. The client goes on trying to connect.
 
     Returns
     -------
@@ -221,7 +219,7 @@ class Client:
         CapacityFull
             A shard has no room for another table.
         Unavailable, DeadlineExceeded
-            A shard is away. Some may have created the table; call again with `exist_ok=True`.
+            A shard is away. If it went half-way, a call with `exist_ok=True` completes the table.
         """
         _check_dtype(dtype)
         check_durability(durability)
