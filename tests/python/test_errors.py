@@ -48,6 +48,24 @@ def test_each_error_survives_pickle_and_copy(name):
         assert again.shard == 0
 
 
+@pytest.mark.parametrize(
+    ("table", "shard", "message", "text"),
+    [
+        # The name occurs in a word of the message, or the word shard without the number.
+        ("t", None, "offsets must not decrease", "table 't': offsets must not decrease"),
+        ("item", 1, "no items on this shard", "table 'item', shard 1: no items on this shard"),
+        ("t", 1, "shard 12 is away", "table 't', shard 1: shard 12 is away"),
+        ("t", 1, "table 'u' of shard 21", "table 't', shard 1: table 'u' of shard 21"),
+        # It says so itself.
+        ("t", 1, "shard 1 at h:1: table 't' is gone", "shard 1 at h:1: table 't' is gone"),
+        ("t", 1, "table 't': no room", "shard 1: table 't': no room"),
+        ("t", 0, "this shard has no table 't'", "shard 0: this shard has no table 't'"),
+    ],
+)
+def test_a_message_says_table_and_shard_once(table, shard, message, text):
+    assert str(hotrow.Error(message, table=table, shard=shard)) == text
+
+
 def test_native_errors_find_their_class():
     found = {type(from_native(kind, "m", "", "", -1, [])).__name__ for kind in range(1, 16)}
     assert {*BASES} - {"ForkedProcess"} <= found

@@ -1,6 +1,7 @@
 """A shard that is away: calls wait for it for `recovery_timeout`, then say what is away."""
 
 import math
+import threading
 import time
 
 import numpy as np
@@ -68,3 +69,44 @@ def test_the_result_of_a_push_is_not_waited_for_longer_either():
                 future.result()
         assert time.monotonic() - began < 20.0
         assert not future.done()
+
+
+def test_every_call_but_status_waits_for_a_shard_that_is_away():
+    with LocalCluster(2) as cluster:
+        client = cluster.connect(timeout=0.4)
+        options = {"optimizer": hotrow.Sgd(lr=1.0), "durability": "memory"}
+        table = client.create_table("t", 1, **options)
+        bag = EmbeddingBag(None, 1, table=table)
+        cluster.kill(0)
+        calls = {
+            "table": lambda: client.table("t"),
+            "tables": client.tables,
+            "create_table": lambda: client.create_table("new", 1, **options),
+            "drop_table": lambda: client.drop_table("t"),
+            "size": table.size,
+            "stats": table.stats,
+            "scan": lambda: list(table.scan()),
+            "pull": lambda: table.pull(np.arange(100)),
+            "module": lambda: EmbeddingBag(None, 1, table="t", client=client),
+            "optimizer": lambda: SparseOptimizer(bag),
+        }
+        for name, call in calls.items():
+            began = time.monotonic()
+            with pytest.raises((hotrow.Unavailable, hotrow.DeadlineExceeded)) as raised:
+                call()
+            assert 0.35 < time.monotonic() - began < 10.0, name
+            assert raised.value.shard == 0, name
+        assert [bool(shard["error"]) for shard in client.status()] == [True, False]
+
+
+def test_a_module_is_made_once_an_absent_shard_is_back():
+    with LocalCluster(2) as cluster:
+        client = cluster.connect(timeout=60.0)
+        cluster.kill(1)
+        back = threading.Timer(0.3, cluster.start, (1,))
+        back.start()
+        try:
+            EmbeddingBag(None, 1, table="t", client=client, durability="memory")
+        finally:
+            back.join()
+        assert cluster.connect().table("t").size() == 0

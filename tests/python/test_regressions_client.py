@@ -33,8 +33,8 @@ class Arriving:
 
 def test_a_result_that_arrives_as_the_wait_ends_is_not_lost():
     native = Arriving()
-    future = Future(native, native.take, 1.0)
-    with pytest.raises(hotrow.DeadlineExceeded, match="not there yet"):
+    future = Future(native, native.take, 1.0, "item")
+    with pytest.raises(hotrow.DeadlineExceeded, match=r"table 'item': .* not there yet"):
         future.result(timeout=0.0)
     assert future.done()
     assert future.result() == "rows"
@@ -50,7 +50,7 @@ def test_a_timeout_counts_while_another_thread_waits():
         arrived.wait(30)
         return "rows"
 
-    future = Future(native, take, 60.0)
+    future = Future(native, take, 60.0, "item")
     other = threading.Thread(target=future.result)
     other.start()
     start = time.monotonic()

@@ -167,7 +167,9 @@ def test_from_pretrained_holds_the_weight_and_is_frozen(client, name):
     assert torch.allclose(out[0], weight[0] + weight[49])
     assert not out.requires_grad
     assert bag.num_embeddings == 50
-    module = Embedding.from_pretrained(weight.numpy(), freeze=False, table=name, client=client)
+    module = Embedding.from_pretrained(
+        weight.numpy(), freeze=False, table=f"{name}.one", client=client
+    )
     assert torch.equal(module(tensor([7]))[0], weight[7])
     assert module(tensor([7])).requires_grad
 

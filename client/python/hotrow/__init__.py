@@ -12,7 +12,7 @@
 from hotrow import errors, testing
 from hotrow._native import __version__
 from hotrow.client import Client, connect
-from hotrow.durability import DurabilityWarning
+from hotrow.durability import DurabilityWarning, RowsBehindWarning
 from hotrow.errors import (
     AlreadyExists,
     CapacityFull,
@@ -62,6 +62,7 @@ __all__ = [
     "Overloaded",
     "PermissionDenied",
     "PushCounts",
+    "RowsBehindWarning",
     "RowwiseAdagrad",
     "SchemaMismatch",
     "SessionLost",

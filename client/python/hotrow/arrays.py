@@ -85,6 +85,8 @@ def as_keys(keys: Any, name: str = "keys") -> Keys:
         array = keys.detach().cpu().numpy()
         return Keys(_as_words(array), tuple(keys.shape), keys.device)
     array = keys if isinstance(keys, np.ndarray) else _from_list(keys, name)
+    if array.dtype.kind in "OSU":
+        raise _no_integers(keys, array, name)
     check_key_type(array.dtype.name, name)
     return Keys(_as_words(array), array.shape)
 
@@ -104,18 +106,29 @@ def _refuse_layout(tensor: Any, name: str) -> None:
     if kind is None and tensor.layout != torch.strided:
         kind = "sparse"
     if kind:
-        raise InvalidArgument(f"{name} must be a dense tensor, not a {kind} one")
+        raise InvalidArgument(
+            f"{name} must be a dense tensor, not a {kind} one",
+            hint="A meta tensor has no values to read: make it on a device."
+            if kind == "meta"
+            else "Give its values: tensor.to_dense(), or nested.to_padded_tensor(...).",
+        )
 
 
 def check_key_type(dtype: str, name: str, allowed: tuple[str, ...] = _KEY_TYPES) -> None:
     """Refuse every type that does not hold keys exactly."""
-    if dtype not in allowed:
-        raise InvalidArgument(
-            f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {dtype}",
-            hint=f"A float may have rounded the {name}: read them as integers."
-            if dtype.startswith(("float", "bfloat"))
-            else "Convert them to int64 where they are made.",
-        )
+    if dtype in allowed:
+        return
+    if dtype.startswith(("float", "bfloat")):
+        hint = f"A float may have rounded the {name}: read them as integers."
+    elif dtype == "uint64":
+        hint = "The same 64 bits as int64 are the same keys: tensor.view(torch.int64)."
+    else:
+        hint = "Convert them to int64 where they are made."
+    raise InvalidArgument(f"{name} must be {_either(allowed)}, not {dtype}", hint=hint)
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _from_list(keys: Any, name: str) -> np.ndarray:
@@ -123,10 +136,55 @@ def _from_list(keys: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(keys)
     except (ValueError, OverflowError) as error:
-        raise InvalidArgument(f"{name} must be an array of integers: {error}") from error
+        raise InvalidArgument(
+            f"{name} must be an array of integers: {error}",
+            hint="Give one flat list, or lists of one length.",
+        ) from error
     if array.size == 0 and isinstance(keys, (list, tuple, range)):
         return array.astype(np.int64)
+    if array.dtype.kind == "f" and isinstance(keys, (list, tuple)):
+        _refuse_mixed_signs(keys, name)
     return array
+
+
+def _refuse_mixed_signs(keys: Any, name: str) -> None:
+    """Refuse a list of integers that NumPy finds no common integer type for: -1 beside 2**63."""
+    items = np.asarray(keys, dtype=object).reshape(-1)
+    if all(isinstance(item, (int, np.integer)) for item in items):
+        raise InvalidArgument(
+            f"{name} must be all of int64 or all of uint64, but there are negative ones beside "
+            f"{max(items)}",
+            hint="A negative key has the 64 bits of key + 2**64: write all of them as one type.",
+        )
+
+
+def _no_integers(keys: Any, array: np.ndarray, name: str) -> InvalidArgument:
+    """Say what is in an array of strings or of Python objects, and how it becomes keys."""
+    items = array.reshape(-1)
+    # The first that is not an integer of 64 bits; in an array of objects the others may be.
+    found = next((item for item in items if not _fits(item)), items[0] if items.size else None)
+    what = type(found).__name__.removesuffix("_")
+    if array.ndim == 0 and not isinstance(keys, (str, bytes, np.ndarray)):
+        what = type(keys).__name__
+    if isinstance(found, (str, bytes)):
+        hint = "Make keys of strings: hotrow.hash_strings(feature, values)."
+    elif isinstance(found, int) and not isinstance(found, bool):
+        what = f"{found}, which has more than 64 bits" if not _fits(found) else "Python objects"
+        hint = (
+            "Convert them where they are made: array.astype(np.int64)."
+            if _fits(found)
+            else "Hash wider ids: hotrow.hash_strings(feature, [str(value), ...])."
+        )
+    elif found is None and items.size > 1:
+        hint = "A missing value has no key: leave it out, or give it a key of its own."
+    else:
+        hint = f"Give an array, a tensor or a list of integers, e.g. list({name})."
+    return InvalidArgument(f"{name} must be {_either(_KEY_TYPES)}, not {what}", hint=hint)
+
+
+def _fits(item: Any) -> bool:
+    is_integer = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+    return is_integer and -(2**63) <= item < 2**64
 
 
 def _as_words(array: np.ndarray) -> np.ndarray:
@@ -163,7 +221,8 @@ def as_rows(rows: Any, keys: Keys, dim: int, name: str) -> np.ndarray:
     expected = (*keys.shape, dim)
     if array.shape != expected:
         raise InvalidArgument(
-            f"{name} must have the shape {expected} (keys.shape + (dim,)), not {array.shape}"
+            f"{name} must have the shape {expected} (keys.shape + (dim,)), not {array.shape}",
+            hint="Give one row of the table's dim for every key.",
         )
     return array.reshape(-1, dim)
 
@@ -193,19 +252,26 @@ def as_float_array(values: Any, name: str) -> np.ndarray:
         _refuse_layout(values, name)
         if not values.is_floating_point():
             dtype = str(values.dtype).removeprefix("torch.")
-            raise InvalidArgument(f"{name} must be a floating type such as float32, not {dtype}")
+            raise _no_floats(name, dtype)
         torch = sys.modules["torch"]
         values = values.detach().to("cpu", torch.float32).numpy()
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidArgument(f"{name} must be an array of floats: {error}") from error
-    if array.dtype.kind != "f" and not (array.size == 0 and isinstance(values, (list, tuple))):
         raise InvalidArgument(
-            f"{name} must be a floating type such as float32, not {array.dtype.name}"
-        )
+            f"{name} must be an array of floats: {error}", hint="Give rows of one length."
+        ) from error
+    if array.dtype.kind != "f" and not (array.size == 0 and isinstance(values, (list, tuple))):
+        raise _no_floats(name, array.dtype.name)
     with np.errstate(over="ignore"):  # an overflow becomes inf, which push refuses by name
         return np.ascontiguousarray(array, np.float32)
+
+
+def _no_floats(name: str, dtype: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{name} must be a floating type such as float32, not {dtype}",
+        hint="Convert them where they are made: array.astype(np.float32), tensor.float().",
+    )
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
@@ -213,7 +279,11 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float, np.number)):
-        raise InvalidArgument(f"{name} must be seconds or None, not {timeout!r}")
+        raise InvalidArgument(
+            f"{name} must be seconds or None, not {timeout!r}", hint=f"E.g. {name}=30.0."
+        )
     if math.isnan(timeout) or timeout < 0:
-        raise InvalidArgument(f"{name} must be >= 0 seconds, not {timeout!r}")
+        raise InvalidArgument(
+            f"{name} must be >= 0 seconds, not {timeout!r}", hint="Leave it out for the default."
+        )
     return float(timeout)

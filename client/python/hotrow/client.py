@@ -66,7 +66,8 @@ def connect(
     recovery_timeout : float
         Seconds that a shard may be away (no connection, or it takes nothing) before calls that wait
         for it raise `Unavailable`, later ones at once; a timeout that was given ends them earlier.
-        The client goes on trying to connect.
+        All calls but `status` wait, of asynchronous ones their `result`, and so do the constructors
+        of modules and of `SparseOptimizer`. The client goes on trying to connect.
 
     Returns
     -------
@@ -80,14 +81,21 @@ def connect(
     """
     refuse_others(tls, token, mode, max_steps_ahead)
     if not isinstance(job, str) or len(job.encode(errors="surrogatepass")) > 128:
-        raise InvalidArgument("job must be a str of at most 128 bytes")
+        raise InvalidArgument(
+            "job must be a str of at most 128 bytes", hint='E.g. job="ranking-2024".'
+        )
     if not job.isprintable():
-        raise InvalidArgument(f"job must be printable, not {job!r}")
+        raise InvalidArgument(
+            f"job must be printable, not {job!r}", hint="It stands in lines of logs and tables."
+        )
     world_size = as_integer(world_size, "world_size", 1, 2**32 - 1)
     rank = as_integer(rank, "rank", 0, world_size - 1)
     seconds = check_timeout(timeout)
     if seconds is not None and not seconds:
-        raise InvalidArgument(f"timeout must be a number of seconds > 0, not {timeout!r}")
+        raise InvalidArgument(
+            f"timeout must be a number of seconds > 0, not {timeout!r}",
+            hint="Leave it out for the default.",
+        )
     mapped = dialled(address_map)
     silence = as_float(keepalive, "keepalive", 1.0)
     away = as_float(recovery_timeout, "recovery_timeout", 0.001)
@@ -201,17 +209,27 @@ class Client:
 
         Raises
         ------
-        InvalidArgument, Unimplemented, AlreadyExists, SchemaMismatch
+        InvalidArgument, Unimplemented
+            Nothing was sent.
+        AlreadyExists, SchemaMismatch
+            There is such a table.
+        DataLoss
+            A shard has forgotten the table, which others hold rows or a step of: it restarted.
+            `drop_table`, then this, makes it anew on all shards.
+        CapacityFull
+            A shard has no room for another table.
+        Unavailable, DeadlineExceeded
+            A shard is away. If it went half-way, a call with `exist_ok=True` completes the table.
         """
         _check_dtype(dtype)
         check_durability(durability)
         schema = _native.TableSchema()
         schema.name = _checked(name, str, "name")
         schema.dim = as_integer(dim, "dim", 1, 65536)
-        example = "e.g. hotrow.Adagrad(lr=0.05)"
+        example = "hotrow.Adagrad(lr=0.05)"
         schema.optimizer = _checked(optimizer, Optimizer, "optimizer", example).to_native()
         start = Uniform(-0.05, 0.05) if initializer is None else initializer
-        example = "e.g. hotrow.Normal(0.0, 0.01)"
+        example = "hotrow.Normal(0.0, 0.01)"
         schema.initializer = _checked(start, Initializer, "initializer", example).to_native()
         schema.seed = as_integer(seed, "seed", 0, 2**64 - 1)
         if num_embeddings is not None:
@@ -220,7 +238,16 @@ class Client:
         return Table(self, name, self.native.create_table(schema, bool(exist_ok)))
 
     def table(self, name: str) -> Table:
-        """Open an existing table; raises `NotFound`."""
+        """Open an existing table.
+
+        Raises
+        ------
+        NotFound
+            No shard knows the name.
+        DataLoss
+            Some shards hold the table and one has forgotten it; see `create_table`.
+        InvalidArgument, Unavailable, DeadlineExceeded
+        """
         try:
             return Table(self, name, self.native.open_table(_checked(name, str, "name")))
         except NotFound as error:
@@ -247,8 +274,12 @@ class Client:
     def drop_table(self, name: str) -> int:
         """Drop a table with all its rows; returns how many there were.
 
-        PermissionDenied, and nothing dropped, where a shard has an admin listener: that is for
-        `hotrowctl drop`.
+        Raises
+        ------
+        NotFound
+        PermissionDenied
+            Nothing was dropped: a shard has an admin listener, so that is for `hotrowctl drop`.
+        InvalidArgument, Unavailable, DeadlineExceeded
         """
         return self.native.drop_table(_checked(name, str, "name"))
 
@@ -334,10 +365,11 @@ def _close_all() -> None:
             warnings.warn(f"closing {client!r} at exit: {error}", RuntimeWarning, stacklevel=1)
 
 
-def _checked(value: Any, kind: type, name: str, hint: str = "") -> Any:
+def _checked(value: Any, kind: type, name: str, example: str = '"user"') -> Any:
     if not isinstance(value, kind):
+        hint = f"E.g. {example}."
         if isinstance(value, type) and issubclass(value, kind):
-            hint = f"It is the class: make an instance, {hint}"
+            hint = f"It is the class: make an instance, e.g. {example}."
         wanted = f"a hotrow.{kind.__name__}" if kind.__module__.startswith("hotrow") else "a str"
         raise InvalidArgument(f"{name} must be {wanted}, not {value!r}", hint=hint)
     return value
@@ -347,5 +379,5 @@ def _check_dtype(dtype: Any) -> None:
     name = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
     if name != "float32":
         raise Unimplemented(
-            f"dtype={dtype!r} is not offered by this version", hint="use dtype='float32'"
+            f"dtype={dtype!r} is not offered by this version", hint="Use dtype='float32'."
         )

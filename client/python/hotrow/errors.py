@@ -6,6 +6,7 @@ says which table and shard it is about and what to do next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -43,10 +44,10 @@ class Error(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        place = []
-        if self.table and self.table not in self.message:
+        place = []  # what the message does not say in these words already
+        if self.table and f"table {self.table!r}" not in self.message:
             place.append(f"table {self.table!r}")
-        if self.shard is not None and "shard" not in self.message:
+        if self.shard is not None and not re.search(rf"\bshard {self.shard}\b", self.message):
             place.append(f"shard {self.shard}")
         text = f"{', '.join(place)}: {self.message}" if place else self.message
         return f"{text}\nHint: {self.hint}" if self.hint else text
@@ -104,11 +105,11 @@ class KeyRange(Error, IndexError, RuntimeError):
 
 
 class NotFound(Error, LookupError):
-    """No such table."""
+    """No shard knows a table of that name."""
 
 
 class AlreadyExists(Error):
-    """The table exists (`exist_ok=True` accepts one of the same schema)."""
+    """The table exists (`exist_ok=True` accepts one of the same schema), or holds rows already."""
 
 
 class SchemaMismatch(Error, ValueError):
@@ -144,7 +145,11 @@ class StepAborted(Error):
 
 
 class SessionLost(Error):
-    """A shard no longer knows this client's stream of pushes (it restarted or fenced it)."""
+    """A shard no longer knows this client's stream of pushes (it restarted or fenced it).
+
+    Where it restarted, its rows and tables are gone: `DataLoss` says so of each table that other
+    shards still hold.
+    """
 
 
 class PermissionDenied(Error, PermissionError):
@@ -152,7 +157,12 @@ class PermissionDenied(Error, PermissionError):
 
 
 class DataLoss(Error):
-    """Damaged data was detected."""
+    """A part of the data is gone or damaged.
+
+    Also where a shard has forgotten a table that others hold rows or a step of: it restarted.
+    Nothing was changed; training would go on with a part of the model. Drop the table and create it
+    anew, then load saved rows, or start afresh.
+    """
 
 
 class ForkedProcess(Error, RuntimeError):

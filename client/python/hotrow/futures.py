@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from hotrow.arrays import check_timeout
-from hotrow.errors import DeadlineExceeded
+from hotrow.errors import DeadlineExceeded, naming_table
 
 T = TypeVar("T")
 
@@ -21,10 +21,13 @@ class Future(Generic[T]):
     Safe to use from several threads; `result` may be called more than once.
     """
 
-    def __init__(self, native: Any, take: Callable[[Any, float], T], timeout: float) -> None:
+    def __init__(
+        self, native: Any, take: Callable[[Any, float], T], timeout: float, table: str
+    ) -> None:
         self._native = native
         self._take = take
         self._timeout = timeout
+        self._table = table
         self._lock = threading.Lock()
         self._outcome: tuple[T | None, BaseException | None] | None = None
 
@@ -32,6 +35,7 @@ class Future(Generic[T]):
         """Whether the result is there."""
         return self._outcome is not None or self._native.ready()
 
+    @naming_table(lambda future: future._table)
     def result(self, timeout: float | None = None) -> T:
         """Wait for the result.
 

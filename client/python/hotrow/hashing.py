@@ -36,14 +36,22 @@ def hash_strings(feature: str, values: Any) -> np.ndarray:
         For anything that is not a string, missing values included.
     """
     if not isinstance(feature, str):
-        raise InvalidArgument(f"feature must be a str, not {type(feature).__name__}")
+        raise InvalidArgument(
+            f"feature must be a str, not {type(feature).__name__}",
+            hint='E.g. hash_strings("country", ["de", "fr"]).',
+        )
     if isinstance(values, (str, bytes)):
-        raise InvalidArgument("values must be a list or an array of strings, not one string")
+        raise InvalidArgument(
+            "values must be a list or an array of strings, not one string", hint="Give [value]."
+        )
     if type(values).__module__.partition(".")[0] == "pyarrow":
         return _hash_arrow(feature, values)
     array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
     if array.dtype.kind not in "USO":
-        raise InvalidArgument(f"values must be str or bytes, not {array.dtype.name}")
+        raise InvalidArgument(
+            f"values must be str or bytes, not {array.dtype.name}",
+            hint="Integers are keys as they are, or str(value) makes text of each.",
+        )
     return _native.hash_sequence(feature, array.reshape(-1).tolist()).reshape(array.shape)
 
 
@@ -54,14 +62,18 @@ def _hash_arrow(feature: str, values: Any) -> np.ndarray:
         values = values.combine_chunks()
     if isinstance(values, pa.ChunkedArray) or values.null_count:
         raise InvalidArgument(
-            f"values hold {values.null_count} missing ones", hint="fill_null() says what they mean."
+            f"values hold {values.null_count} missing ones",
+            hint="Say what they mean: values.fill_null(text).",
         )
     if pa.types.is_dictionary(values.type):
         distinct = _hash_arrow(feature, values.dictionary)
         return distinct[values.indices.to_numpy(zero_copy_only=False)]
     text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     if not text and not (pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type)):
-        raise InvalidArgument(f"values must be strings or binary, not {values.type}")
+        raise InvalidArgument(
+            f"values must be strings or binary, not {values.type}",
+            hint="Integers are keys as they are, or values.cast(pyarrow.string()) makes text.",
+        )
     packed = values.cast(pa.large_string() if text else pa.large_binary())
     _, offset_buffer, data_buffer = packed.buffers()
     if len(packed) == 0:

@@ -71,7 +71,10 @@ class Uniform(Initializer):
         """Refuse an empty or infinite range."""
         set_floats(self, "low", "high")
         if self.low > self.high:
-            raise InvalidArgument(f"Uniform needs low <= high, not {self.low} > {self.high}")
+            raise InvalidArgument(
+                f"Uniform needs low <= high, not {self.low} > {self.high}",
+                hint="Exchange the two bounds.",
+            )
 
     def to_native(self) -> Any:
         """Convert for the native client."""
@@ -100,7 +103,9 @@ class Normal(Initializer):
         """Refuse what is not finite and a negative deviation."""
         set_floats(self, "mean", "std")
         if self.std < 0:
-            raise InvalidArgument(f"Normal needs std >= 0, not {self.std}")
+            raise InvalidArgument(
+                f"Normal needs std >= 0, not {self.std}", hint="E.g. Normal(0.0, 0.01)."
+            )
 
     def to_native(self) -> Any:
         """Convert for the native client."""

@@ -21,7 +21,7 @@ def _refuse(optimizer: Optimizer, **defaults: Any) -> None:
             raise Unimplemented(
                 f"{type(optimizer).__name__}({name}={getattr(optimizer, name)!r}) is not offered "
                 "by this version",
-                hint=f"leave {name} at {default!r}",
+                hint=f"Leave {name} at {default!r}.",
             )
 
 
@@ -188,11 +188,15 @@ class Adam(Optimizer):
         given = self.betas if isinstance(self.betas, (tuple, list)) else ()
         betas = tuple(as_float(beta, "betas", 0.0) for beta in given)
         if len(betas) != 2 or not all(beta < 1.0 for beta in betas):
-            raise InvalidArgument(f"betas must be two numbers in [0, 1), not {self.betas!r}")
+            raise InvalidArgument(
+                f"betas must be two numbers in [0, 1), not {self.betas!r}",
+                hint="E.g. betas=(0.9, 0.999).",
+            )
         object.__setattr__(self, "betas", betas)
         if self.bias_correction not in ("global", "row"):
             raise InvalidArgument(
-                f"bias_correction must be 'global' or 'row', not {self.bias_correction!r}"
+                f"bias_correction must be 'global' or 'row', not {self.bias_correction!r}",
+                hint="Use 'global', the one that this version offers.",
             )
         _refuse(self, bias_correction="global")
 
@@ -211,7 +215,7 @@ class Ftrl(Optimizer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise Unimplemented(
             "the optimizer Ftrl is not offered by this version",
-            hint="use Adagrad, RowwiseAdagrad, Adam or Sgd",
+            hint="Use Adagrad, RowwiseAdagrad, Adam or Sgd.",
         )
 
 

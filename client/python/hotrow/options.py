@@ -28,16 +28,20 @@ class Options:
 def refuse_others(tls: Any, token: Any, mode: str, max_steps_ahead: Any) -> None:
     """Refuse by name what later versions offer."""
     if tls is not None and tls is not False:
-        raise Unimplemented("tls is not offered by this version", hint="connect over loopback")
+        raise Unimplemented("tls is not offered by this version", hint="Leave it out.")
     if token is not None:
-        raise Unimplemented("token is not offered by this version", hint="connect over loopback")
+        raise Unimplemented("token is not offered by this version", hint="Leave it out.")
     if mode not in _MODES:
-        raise InvalidArgument(f"mode must be 'async', 'bounded' or 'sync', not {mode!r}")
+        raise InvalidArgument(
+            f"mode must be 'async', 'bounded' or 'sync', not {mode!r}",
+            hint="Use 'async', the one that this version offers.",
+        )
     if mode != "async":
-        raise Unimplemented(f"mode={mode!r} is not offered by this version", hint="use 'async'")
+        raise Unimplemented(f"mode={mode!r} is not offered by this version", hint="Use 'async'.")
     if max_steps_ahead is not None:
         raise Unimplemented(
-            "max_steps_ahead belongs to mode='bounded', which is not offered by this version"
+            "max_steps_ahead belongs to mode='bounded', which is not offered by this version",
+            hint="Leave it out.",
         )
 
 
@@ -49,7 +53,7 @@ def dialled(address_map: Any) -> tuple[tuple[str, str], ...]:
     ):
         raise InvalidArgument(
             f"address_map must map addresses to addresses, not {address_map!r}",
-            hint='e.g. {"shard-0:7070": "127.0.0.1:9001"}',
+            hint='E.g. {"shard-0:7070": "127.0.0.1:9001"}.',
         )
     return tuple(sorted(pairs.items()))
 
@@ -64,12 +68,12 @@ def split(addresses: str | Iterable[str]) -> tuple[str, ...]:
     if not stripped or not all(stripped):
         raise InvalidArgument(
             f"addresses must name at least one shard, not {addresses!r}",
-            hint='e.g. "127.0.0.1:7070" or ["127.0.0.1:7070", "127.0.0.1:7071"]',
+            hint='E.g. "127.0.0.1:7070" or ["127.0.0.1:7070", "127.0.0.1:7071"].',
         )
     for address in stripped:
         if "://" in address:
             raise Unimplemented(
                 f"{address!r}: coordination through etcd is not offered by this version",
-                hint="give HOST:PORT of a shard",
+                hint="Give HOST:PORT of a shard.",
             )
     return stripped

@@ -40,7 +40,12 @@ def as_float(value: Any, name: str, least: float = -math.inf) -> float:
     )
     if not number or not math.isfinite(value) or value < least:
         limit = "" if least == -math.inf else f" >= {least:g}"
-        raise InvalidArgument(f"{name} must be a finite number{limit}, not {value!r}")
+        raise InvalidArgument(
+            f"{name} must be a finite number{limit}, not {value!r}",
+            hint="Give a value in that range."
+            if number
+            else "Give a number of Python or NumPy: float(value), tensor.item().",
+        )
     return shortest(value) if isinstance(value, (np.float32, np.float16)) else float(value)
 
 
@@ -63,5 +68,10 @@ def as_integer(value: Any, name: str, low: int, high: int) -> int:
     except (AttributeError, TypeError):
         number = None
     if number is None or isinstance(value, (bool, np.bool_)) or not low <= number <= high:
-        raise InvalidArgument(f"{name} must be an integer in {low} .. {high}, not {value!r}")
+        raise InvalidArgument(
+            f"{name} must be an integer in {low} .. {high}, not {value!r}",
+            hint="Give an int, not a value that merely looks whole: int(value)."
+            if number is None or isinstance(value, (bool, np.bool_))
+            else "Give a value in that range.",
+        )
     return number

@@ -11,7 +11,7 @@ import numpy as np
 
 from hotrow import _native
 from hotrow.arrays import as_keys, as_rows, check_timeout
-from hotrow.errors import InvalidArgument, naming_table
+from hotrow.errors import Error, InvalidArgument, naming_table
 from hotrow.futures import NOT_YET, Future
 from hotrow.initializers import Initializer, initializer_from_native
 from hotrow.optimizers import Optimizer, optimizer_from_native
@@ -159,7 +159,7 @@ class Table:
             rows, memory = given.empty_rows(dim)
             return given.deliver(rows) if pending.wait(timeout, memory) else NOT_YET
 
-        return Future(native, take, self.client.longest_wait)
+        return Future(native, take, self.client.longest_wait, self.name)
 
     def _push_arguments(
         self, keys: Any, gradients: Any, lr: float | None, step: int | None, timeout: float | None
@@ -239,7 +239,7 @@ class Table:
             counts = pending.wait(timeout)
             return NOT_YET if counts is None else PushCounts(*counts)
 
-        return Future(native, take, self.client.longest_wait)
+        return Future(native, take, self.client.longest_wait, self.name)
 
     @_named
     def upsert(self, keys: Any, rows: Any) -> PushCounts:
@@ -313,6 +313,7 @@ class Table:
         """
         return dict(self.native.stats())
 
+    @_named
     def scan(self, batch: int = 65536, *, state: bool = False) -> Iterator[tuple[Any, ...]]:
         """Visit every row stored at the start once, in no particular order.
 
@@ -342,9 +343,13 @@ class Table:
         return self._scan(as_integer(batch, "batch", 1, 2**32 - 1), state)
 
     def _scan(self, batch: int, with_state: bool) -> Iterator[tuple[Any, ...]]:
-        for keys, rows, columns in scan_batches(self.native, batch, with_state):
-            found = (keys.view(np.int64), rows)
-            yield (*found, self._state_arrays(columns)) if with_state else found
+        try:
+            for keys, rows, columns in scan_batches(self.native, batch, with_state):
+                found = (keys.view(np.int64), rows)
+                yield (*found, self._state_arrays(columns)) if with_state else found
+        except Error as error:  # the decorator of scan() sees only the making of this generator
+            error.table = error.table or self.name
+            raise
 
     def _state_arrays(self, columns: np.ndarray) -> dict[str, np.ndarray]:
         arrays = {}

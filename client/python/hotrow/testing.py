@@ -66,7 +66,9 @@ class LocalCluster:
         server: str | os.PathLike[str] | None = None,
     ) -> None:
         if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
-            raise InvalidArgument(f"shards must be an integer >= 1, not {shards!r}")
+            raise InvalidArgument(
+                f"shards must be an integer >= 1, not {shards!r}", hint="E.g. LocalCluster(2)."
+            )
         self._server = find_server(server)
         self._temporary = data_dir is None
         self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="hotrow-"))
@@ -112,12 +114,15 @@ class LocalCluster:
             raise Unavailable(
                 f"shard {shard} did not stop within {STOP_TIMEOUT_S:.0f} s of SIGTERM",
                 shard=shard,
+                hint="It was killed. Its log says what it waited for.",
             ) from None
 
     def start(self, shard: int) -> None:
         """Start a server again, with the same data directory and addresses."""
         if self.is_running(shard):
-            raise InvalidArgument(f"shard {shard} runs already")
+            raise InvalidArgument(
+                f"shard {shard} runs already", hint="Call stop() or kill() of it before."
+            )
         self._launch(shard)
         self._wait_ready(shard)
 
@@ -156,7 +161,10 @@ class LocalCluster:
 
     def _process(self, shard: int) -> subprocess.Popen[bytes]:
         if shard not in self._processes:
-            raise InvalidArgument(f"shard must be in 0 .. {len(self.addresses) - 1}, not {shard!r}")
+            raise InvalidArgument(
+                f"shard must be in 0 .. {len(self.addresses) - 1}, not {shard!r}",
+                hint="Shards are numbered from 0 in the order of addresses.",
+            )
         return self._processes[shard]
 
     def _log_file(self, shard: int) -> Path:
@@ -199,7 +207,9 @@ class LocalCluster:
     def _failure(self, shard: int, what: str) -> Unavailable:
         tail = "\n".join(self.log(shard).splitlines()[-10:])
         return Unavailable(
-            f"the server of shard {shard} {what}; its log ends:\n{tail}", shard=shard
+            f"the server of shard {shard} {what}; its log ends:\n{tail}",
+            shard=shard,
+            hint=f"The whole log is {self._log_file(shard)}; config= is merged into its settings.",
         )
 
     def _kill_all(self) -> None:
@@ -216,7 +226,7 @@ def find_server(server: str | os.PathLike[str] | None = None) -> Path:
     if named:
         path = Path(named)
         if not os.access(path, os.X_OK):
-            raise Unavailable(f"there is no server program at {path}", hint="make build")
+            raise Unavailable(f"there is no server program at {path}", hint="Run make build.")
         return path.resolve()
     places = [
         folder / "build" / "release" / "bin" / "hotrow-server"
@@ -231,7 +241,7 @@ def find_server(server: str | os.PathLike[str] | None = None) -> Path:
         return Path(on_path)
     raise Unavailable(
         "no hotrow-server in HOTROW_SERVER, in build/release/bin of the checkout or in PATH",
-        hint="make build, or set HOTROW_SERVER",
+        hint="Run make build, or set HOTROW_SERVER.",
     )
 
 
@@ -259,7 +269,9 @@ def _reserve_ports(record: Path, shards: int) -> dict[str, list[int]]:
         ports = json.loads(record.read_text())
         if len(ports["grpc"]) != shards:
             raise InvalidArgument(
-                f"{record.parent} belongs to a cluster of {len(ports['grpc'])} shards, not {shards}"
+                f"{record.parent} belongs to a cluster of {len(ports['grpc'])} shards, "
+                f"not {shards}",
+                hint="Give that number of shards, or another data_dir.",
             )
         return ports
     free = _free_ports(2 * shards)
@@ -281,7 +293,10 @@ def _free_ports(count: int) -> list[int]:
             ports.append(port)
             if len(ports) == count:
                 return ports
-    raise Unavailable(f"there are no {count} free ports")
+    raise Unavailable(
+        f"there are no {count} free ports",
+        hint=f"End what listens on ports {_PORTS.start} .. {_PORTS.stop - 1} of 127.0.0.1.",
+    )
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

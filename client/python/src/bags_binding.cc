@@ -40,10 +40,12 @@ std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& reque
                   .pull = request.pull};
   if (weights) input.weights = SpanOf(*weights);
   if (weights && input.weights.size() != input.keys.size()) {
-    RaiseInvalidArgument("weights and keys must have the same length");
+    RaiseInvalidArgument("weights and keys must have the same length",
+                         "Give one weight for every key.");
   }
   if (out.shape(0) + 1 != offsets.size() || static_cast<int64_t>(out.shape(1)) != table.dim()) {
-    RaiseInvalidArgument("out must have the shape (bags, dim)");
+    RaiseInvalidArgument("out must have the shape (bags, dim)",
+                         "The module was changed by hand: embedding_dim must be the table's.");
   }
   return WithoutGil([&] { return PooledBags::Forward(table, input, SpanOf(out)); });
 }
@@ -51,7 +53,8 @@ std::unique_ptr<PooledBags> Forward(const Table& table, const BagsRequest& reque
 void CheckOutGradient(const PooledBags& bags, const RowArray& out_gradient) {
   if (static_cast<int64_t>(out_gradient.shape(0)) != bags.bags() ||
       static_cast<int64_t>(out_gradient.shape(1)) != bags.dim()) {
-    RaiseInvalidArgument("the gradient must have the shape of the output, (bags, dim)");
+    RaiseInvalidArgument("the gradient must have the shape of the output, (bags, dim)",
+                         "Check the backward hooks of the module's output.");
   }
 }
 

@@ -25,8 +25,10 @@ std::string_view BytesOf(nb::handle value) {
   if (PyBytes_Check(value.ptr())) {
     return {PyBytes_AS_STRING(value.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(value.ptr()))};
   }
-  RaiseInvalidArgument(std::string("hash_strings takes str or bytes, not ") +
-                       Py_TYPE(value.ptr())->tp_name);
+  RaiseInvalidArgument(
+      std::string("hash_strings takes str or bytes, not ") + Py_TYPE(value.ptr())->tp_name,
+      value.is_none() ? "Leave missing values out, or give them a text of their own."
+                      : "Make text of each where they are made: str(value).");
 }
 
 NumpyArray<int64_t> HashSequence(const std::string& feature, const nb::list& values) {
@@ -46,7 +48,8 @@ NumpyArray<int64_t> HashPacked(const std::string& feature, InputArray<uint8_t, 1
   std::vector<int64_t> keys;
   for (size_t i = 0; i + 1 < ends.size(); ++i) {
     if (ends[i] < 0 || ends[i + 1] < ends[i] || ends[i + 1] > static_cast<int64_t>(data.size())) {
-      RaiseInvalidArgument("string offsets must not decrease and must lie inside the data");
+      RaiseInvalidArgument("string offsets must not decrease and must lie inside the data",
+                           "The Arrow array is damaged: values.validate() says where.");
     }
     const std::string_view value(reinterpret_cast<const char*>(data.data()) + ends[i],
                                  static_cast<size_t>(ends[i + 1] - ends[i]));

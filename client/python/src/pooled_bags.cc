@@ -5,12 +5,19 @@
 
 #include "client/python/src/worker_threads.h"
 #include "kernels/base/position.h"
+#include "proto/wire/batch_codec.h"
+#include "proto/wire/status_codec.h"
 
 namespace hotrow::python {
 
 namespace {
 
-absl::Status Refused(const std::string& message) { return absl::InvalidArgumentError(message); }
+absl::Status Refused(const std::string& message) {
+  return wire::ToStatus({.kind = wire::ErrorKind::kInvalidArgument,
+                         .message = message,
+                         .hint = "Let offsets[i] be where bag i starts in input: they begin with 0 "
+                                 "and do not decrease."});
+}
 
 }  // namespace
 

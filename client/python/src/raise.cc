@@ -48,15 +48,17 @@ bool SignalHasRaised() {
   return PyErr_CheckSignals() != 0;
 }
 
-void RaiseInvalidArgument(const std::string& message) {
+void RaiseInvalidArgument(const std::string& message, const std::string& hint) {
   Raise(ExceptionOf(
-      {.kind = ErrorKind::kInvalidArgument, .message = message, .hint = {}, .table = {}}, {}));
+      {.kind = ErrorKind::kInvalidArgument, .message = message, .hint = hint, .table = {}}, {}));
 }
 
 std::chrono::milliseconds ToMilliseconds(double seconds) {
   // A year is longer than any run and far from the range of the clock's counter.
   constexpr double kLongestSeconds = 365.0 * 24 * 3600;
-  if (std::isnan(seconds) || seconds < 0) RaiseInvalidArgument("timeout must be >= 0 seconds");
+  if (std::isnan(seconds) || seconds < 0) {
+    RaiseInvalidArgument("timeout must be >= 0 seconds", "Leave it out for the default.");
+  }
   const double bounded = std::min(seconds, kLongestSeconds);
   return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(bounded * 1000)));
 }

@@ -25,8 +25,8 @@ void RaiseIfError(const absl::Status& status);
 // For InterruptScope: runs Python's signal handlers. True when one has raised, which stays set as
 // this thread's exception until RaiseIfError.
 bool SignalHasRaised();
-// Raises hotrow.InvalidArgument with `message`.
-[[noreturn]] void RaiseInvalidArgument(const std::string& message);
+// Raises hotrow.InvalidArgument: what is wrong, and what to do.
+[[noreturn]] void RaiseInvalidArgument(const std::string& message, const std::string& hint);
 
 template <typename T>
 T ValueOrRaise(absl::StatusOr<T> result) {

@@ -44,7 +44,10 @@ def clip_grad_norm_(
     InvalidArgument
     """
     if not max_norm >= 0:
-        raise InvalidArgument(f"max_norm must be >= 0, not {max_norm!r}")
+        raise InvalidArgument(
+            f"max_norm must be >= 0, not {max_norm!r}",
+            hint="Give float('inf') to measure the norm without clipping.",
+        )
     dense = [p.grad for p in module.parameters() if p.grad is not None and p.grad.numel()]
     remote = remote_modules(module)
     pushed = sum(squared_norm([m.pending for m in members]) for members in by_table(remote))

@@ -17,6 +17,7 @@ from hotrow.torch.module import (
     RemoteModule,
     TableArguments,
     check_input,
+    checked_weight,
     load_weight,
     refuse_arguments,
     weight_shape,
@@ -63,13 +64,13 @@ class Embedding(RemoteModule):
         durability: str | None = None,
     ) -> None:
         refuse_arguments(max_norm, norm_type, dtype)
+        weight = checked_weight(_weight, num_embeddings, embedding_dim)
         where = TableArguments(table, client, optimizer, initializer, seed, durability)
         super().__init__(num_embeddings, embedding_dim, padding_idx, where, device)
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
         self.padding_loaded = False
-        if _weight is not None:
-            load_weight(self, _weight)
+        load_weight(self, weight)
         self.anchor.requires_grad_(not _freeze)
 
     @classmethod

@@ -12,8 +12,9 @@ from torch import nn
 
 from hotrow.arrays import as_float_array, as_keys, check_key_type
 from hotrow.client import Client
-from hotrow.durability import check_durability
+from hotrow.durability import age_of, check_durability, warn_if_behind
 from hotrow.errors import (
+    AlreadyExists,
     InvalidArgument,
     NotFound,
     PaddingOutOfRange,
@@ -85,7 +86,7 @@ class RemoteModule(nn.Module):
                 f"{prefix}weight is the dense weight of a torch module: rows of hotrow live on the "
                 "servers and come from no state_dict",
                 table=self.table.name,
-                hint="load_rows(range(len(weight)), weight) writes it into the table once; then "
+                hint="Write it into the table once: load_rows(range(len(weight)), weight). Then "
                 "load a state_dict without it.",
             )
         super()._load_from_state_dict(state_dict, prefix, *others, **named)
@@ -112,7 +113,10 @@ class RemoteModule(nn.Module):
         values = as_float_array(rows, "rows")
         if values.shape != (*given.shape, self.embedding_dim):
             expected = (*given.shape, self.embedding_dim)
-            raise InvalidArgument(f"rows must have the shape {expected}, not {values.shape}")
+            raise InvalidArgument(
+                f"rows must have the shape {expected}, not {values.shape}",
+                hint="Give one row of embedding_dim values for every key.",
+            )
         values = values.reshape(-1, self.embedding_dim)
         count = max(1, _LOAD_BYTES // (4 * self.embedding_dim))
         for start in range(0, len(values), count):
@@ -120,7 +124,13 @@ class RemoteModule(nn.Module):
             self.table.upsert(given.words[part], values[part])
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return what a state_dict keeps: the table's name and schema. Rows stay on the servers."""
+        """Return what a state_dict keeps: the table's name and schema, its step and row count.
+
+        Rows stay on the servers. Step and count are None where these cannot be asked.
+        """
+        return {**self._schema_state(), **age_of(self.table)}
+
+    def _schema_state(self) -> dict[str, Any]:
         return {
             "table": self.table.name,
             "embedding_dim": self.embedding_dim,
@@ -132,14 +142,20 @@ class RemoteModule(nn.Module):
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Refuse the state of a module on another table, or on one of another schema."""
-        for field, ours in RemoteModule.get_extra_state(self).items():
+        """Refuse the state of a module on another table, or on one of another schema.
+
+        Warns (`hotrow.RowsBehindWarning`) when the servers have forgotten the table since it was
+        saved, as a table that was made anew has none of its rows.
+        """
+        for field, ours in self._schema_state().items():
             theirs = state.get(field)
             if theirs != ours:
                 raise SchemaMismatch(
                     f"the state has {field}={theirs!r}, this module's table {ours!r}",
                     table=self.table.name,
+                    hint="Make the module as it was when the state was saved.",
                 )
+        warn_if_behind(self.table, state)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -159,7 +175,10 @@ def remote_modules(roots: nn.Module | Iterable[nn.Module]) -> list[RemoteModule]
     found: dict[int, RemoteModule] = {}
     for root in [roots] if isinstance(roots, nn.Module) else list(roots):
         if not isinstance(root, nn.Module):
-            raise InvalidArgument(f"SparseOptimizer takes modules, not {type(root).__name__}")
+            raise InvalidArgument(
+                f"SparseOptimizer takes modules, not {type(root).__name__}",
+                hint="Give the model itself, not its parameters().",
+            )
         for module in root.modules():
             if isinstance(module, RemoteModule):
                 found.setdefault(id(module), module)
@@ -211,16 +230,18 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
         _refuse_beside_table(where)
         return _checked_table(where.table, num_embeddings, dim)
     if not isinstance(where.table, str):
-        raise InvalidArgument("table= must name a table", hint='e.g. table="user"')
+        raise InvalidArgument("table= must name a table", hint='E.g. table="user".')
     if not isinstance(client, Client):
-        raise InvalidArgument("client= must be a hotrow.Client", hint="see hotrow.connect")
+        raise InvalidArgument(
+            "client= must be a hotrow.Client", hint='E.g. client=hotrow.connect("HOST:7070").'
+        )
     if where.durability is not None:
         check_durability(where.durability)  # also beside a table that exists: all are alike so far
     if where.optimizer is None and where.initializer is None and where.seed is None:
         try:
             return _checked_table(client.table(where.table), num_embeddings, dim)
         except NotFound:
-            pass
+            pass  # no shard knows it; DataLoss says that one of them has forgotten it
     return client.create_table(
         where.table,
         dim,
@@ -236,7 +257,11 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
 def _refuse_beside_table(where: TableArguments) -> None:
     """Refuse what asks for another table than the Table object that is given."""
     if where.client is not None and where.client is not where.table.client:
-        raise InvalidArgument("client= is not the client of table=", table=where.table.name)
+        raise InvalidArgument(
+            "client= is not the client of table=",
+            table=where.table.name,
+            hint="Leave client= out: a Table has its own.",
+        )
     for name in ("optimizer", "initializer", "seed", "durability"):
         if getattr(where, name) is not None:
             raise InvalidArgument(
@@ -253,7 +278,9 @@ def _checked_table(table: Table, num_embeddings: int | None, dim: int) -> Table:
     ):
         if wanted != found:
             raise SchemaMismatch(
-                f"{name}={wanted} was asked for, but the table has {found}", table=table.name
+                f"{name}={wanted} was asked for, but the table has {found}",
+                table=table.name,
+                hint=f"Give {name}={found}, or another table.",
             )
     return table
 
@@ -271,7 +298,9 @@ def resolve_padding(padding_idx: int | None, num_embeddings: int | None) -> int 
         return padding_idx
     if not -num_embeddings <= padding_idx < num_embeddings:
         raise PaddingOutOfRange(
-            f"padding_idx {padding_idx} is outside the table of {num_embeddings} rows"
+            f"padding_idx {padding_idx} is outside the table of {num_embeddings} rows",
+            hint=f"Give -{num_embeddings} .. {num_embeddings - 1}; negative ones count from the "
+            "end.",
         )
     return padding_idx % num_embeddings
 
@@ -285,7 +314,9 @@ def refuse_arguments(max_norm: Any, norm_type: Any, dtype: Any) -> None:
             hint="Clip gradients, or scale the output.",
         )
     if norm_type != 2.0:
-        raise Unimplemented("norm_type belongs to max_norm, which is not offered")
+        raise Unimplemented(
+            "norm_type belongs to max_norm, which is not offered", hint="Leave norm_type out."
+        )
     if dtype not in (None, torch.float32):
         raise Unimplemented(
             f"dtype={dtype} is not offered: rows are float32",
@@ -297,21 +328,49 @@ def weight_shape(weight: Any) -> tuple[int, int]:
     """Return (num_embeddings, embedding_dim) of a dense weight."""
     shape = np.shape(weight)
     if len(shape) != 2:
-        raise InvalidArgument(f"embeddings must be 2-D, not {len(shape)}-D")
+        raise InvalidArgument(
+            f"embeddings must be 2-D, not {len(shape)}-D",
+            hint="Give (num_embeddings, embedding_dim) values: row i becomes key i.",
+        )
     return shape[0], shape[1]
 
 
-def load_weight(module: RemoteModule, weight: Any) -> None:
-    """Load a dense weight (num_embeddings, embedding_dim): row i becomes key i."""
+def checked_weight(weight: Any, num_embeddings: int | None, dim: int) -> np.ndarray | None:
+    """Check and convert a dense weight (num_embeddings, dim); None is none."""
+    if weight is None:
+        return None
     values = as_float_array(weight, "_weight")
-    expected = (module.num_embeddings or len(values), module.embedding_dim)
+    expected = (len(values) if num_embeddings is None else num_embeddings, dim)
     if values.shape != expected:
-        raise InvalidArgument(f"_weight must have the shape {expected}, not {tuple(values.shape)}")
-    module.load_rows(range(len(values)), values)
+        raise InvalidArgument(
+            f"_weight must have the shape {expected}, not {tuple(values.shape)}",
+            hint="Give (num_embeddings, embedding_dim) values: row i becomes key i.",
+        )
+    return values
+
+
+def load_weight(module: RemoteModule, weight: np.ndarray | None) -> None:
+    """Load what `checked_weight` gave into an empty table: row i becomes key i."""
+    if weight is None:
+        return
+    found = module.table.stats()
+    if found["rows"] or found["highest_step"]:
+        raise AlreadyExists(
+            f"it holds {found['rows']} rows and is at step {found['highest_step']}, and a weight "
+            "is loaded into an empty table only",
+            table=module.table.name,
+            hint="Open it without the weight, as all workers but the one that loads it do; "
+            "load_rows() overwrites on purpose.",
+        )
+    module.load_rows(range(len(weight)), weight)
 
 
 def check_input(tensor: Any, name: str) -> None:
     """Refuse what is not an int64 or int32 tensor."""
     if not isinstance(tensor, torch.Tensor):
-        raise InvalidArgument(f"{name} must be a tensor, not {type(tensor).__name__}")
+        raise InvalidArgument(
+            f"{name} must be a tensor, not {type(tensor).__name__}",
+            hint="Make one: torch.as_tensor(values). Strings become keys with "
+            "hotrow.hash_strings(feature, values).",
+        )
     check_key_type(str(tensor.dtype).removeprefix("torch."), name, ("int64", "int32"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from hotrow.durability import age_of, warn_if_behind
 from hotrow.errors import (
     ClientClosed,
     ForkedProcess,
@@ -19,6 +19,7 @@ from hotrow.errors import (
     SchemaMismatch,
     Unimplemented,
 )
+from hotrow.scalars import as_float
 from hotrow.table import push_options
 from hotrow.torch.module import by_table, remote_modules
 from hotrow.torch.pending import joined, squared_norm
@@ -76,7 +77,8 @@ class SparseOptimizer(torch.optim.Optimizer):
     stays sent and counted, and the gradients that are left go with the next step.
 
     Copies and pickles take the modules along, not the gradients that wait in them: copy model and
-    optimizer in one go.
+    optimizer in one go. The rows are not copied: original and copy share their table. A module
+    belongs into one SparseOptimizer: of two, the first to step takes all its gradients.
 
     GradScaler is refused in this version: bfloat16 autocast needs none. Weight decay belongs to the
     table's optimizer.
@@ -98,24 +100,23 @@ class SparseOptimizer(torch.optim.Optimizer):
         *,
         average_over_world: bool = True,
     ) -> None:
+        lr = None if lr is None else as_float(lr, "lr", 0.0)
         self._modules = by_table(remote_modules(modules))
         if not self._modules:
             raise InvalidArgument(
                 "there is no module of hotrow.torch in the model",
-                hint="e.g. hotrow.torch.EmbeddingBag",
+                hint="Give the model that holds a hotrow.torch.EmbeddingBag or Embedding.",
             )
         self.average_over_world = average_over_world
         groups = []
         for members in self._modules:
             table = members[0].table
-            rate = table.optimizer.lr if lr is None else float(lr)
-            if not 0.0 <= rate < math.inf:
-                raise InvalidArgument(f"lr must be finite and >= 0, not {rate}", table=table.name)
+            rate = table.optimizer.lr if lr is None else lr
             anchors = [module.anchor for module in members]
             step = table.stats()["highest_step"]
             groups.append({"params": anchors, "lr": rate, "table": table.name, "step": step})
         self._complete = False
-        super().__init__(groups, {"lr": 0.0 if lr is None else float(lr)})
+        super().__init__(groups, {"lr": 0.0 if lr is None else lr})
         self._complete = True
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -169,7 +170,7 @@ class SparseOptimizer(torch.optim.Optimizer):
         if any(value is not self for value in touched):
             raise Unimplemented(
                 "GradScaler is not offered by this version",
-                hint="bfloat16 autocast needs no scaler.",
+                hint="Use bfloat16 autocast, which needs no scaler.",
             )
 
     def _refuse_options(self) -> None:
@@ -241,11 +242,38 @@ class SparseOptimizer(torch.optim.Optimizer):
         ours = {name: getattr(self, name) for name in names}
         return {**super().__getstate__(), **ours}
 
+    def state_dict(self) -> dict[str, Any]:
+        """Learning rates, steps, and under "tables" the step and row count of each on the servers.
+
+        Rows and their optimizer state stay there. Step and count are None where these cannot be
+        asked.
+        """
+        tables = [members[0].table for members in self._modules]
+        ages = [{"table": table.name, **age_of(table)} for table in tables]
+        return {**super().state_dict(), "tables": ages}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over learning rates and step; the tables must be the same ones."""
+        """Take over learning rates and step; the tables must be the same ones.
+
+        Warns (`hotrow.RowsBehindWarning`) of tables that the servers have forgotten since.
+
+        Raises
+        ------
+        SchemaMismatch, Unimplemented
+            Of other tables, or with options that do not travel.
+        NotFound, DataLoss, Unavailable, DeadlineExceeded
+            The servers cannot say how far the tables are.
+        """
         theirs = [group.get("table") for group in state_dict["param_groups"]]
         ours = [group["table"] for group in self.param_groups]
         if theirs != ours:
-            raise SchemaMismatch(f"the state is of the tables {theirs}, the optimizer of {ours}")
+            raise SchemaMismatch(
+                f"the state is of the tables {theirs}, the optimizer of {ours}",
+                hint="Make the optimizer of the same modules, in the same order.",
+            )
         super().load_state_dict(state_dict)
         self._refuse_options()
+        # States of earlier versions know the steps alone: those of a table may be ahead of it.
+        saved = state_dict.get("tables") or [{}] * len(ours)
+        for members, age in zip(self._modules, saved, strict=True):
+            warn_if_behind(members[0].table, age)
