@@ -26,27 +26,6 @@ class Restarts : public ::testing::Test {
   LocalServers servers_{3};
 };
 
-TEST_F(Restarts, ATableThatAShardHasLostIsNotOpened) {
-  const auto table = servers_.Connect()->CreateTable(schema_);
-  ASSERT_OK(table);
-  Push(*table);
-  servers_.Kill(1);
-  servers_.Start(1);
-
-  const auto client = servers_.Connect();
-  const auto opened = client->OpenTable("rows");
-  ASSERT_EQ(KindOf(opened), ErrorKind::kNotFound) << opened.status();
-  const ErrorDetails details = DescribeError(opened.status());
-  EXPECT_EQ(details.shard, 1);
-  EXPECT_EQ(details.table, "rows");
-  EXPECT_NE(details.message.find(servers_.addresses()[1]), std::string::npos);
-  EXPECT_NE(details.hint.find("restarted"), std::string::npos);
-  // The question has made nothing, and making it anew is a deed.
-  EXPECT_EQ(KindOf(client->OpenTable("rows")), ErrorKind::kNotFound);
-  ASSERT_OK(client->CreateTable(schema_, true));
-  EXPECT_OK(client->OpenTable("rows"));
-}
-
 #ifdef HOTROWCTL_PROGRAM
 TEST_F(Restarts, HotrowctlSaysThatATableIsMissingAndMakesNone) {
   const auto table = servers_.Connect()->CreateTable(schema_);
@@ -62,8 +41,16 @@ TEST_F(Restarts, HotrowctlSaysThatATableIsMissingAndMakesNone) {
   constexpr int kNotFound = 3;
   EXPECT_EQ(run("get rows 1 2 3"), kNotFound);
   EXPECT_EQ(run("stats rows"), kNotFound);
+  const auto again = servers_.Connect()->CreateTable(schema_, true);
+  ASSERT_OK(again);
+  Push(*again);
+  servers_.Kill(2);
+  servers_.Start(2);
+  constexpr int kRefused = 1;
+  EXPECT_EQ(run("get rows 1 2 3"), kRefused);
+  EXPECT_EQ(run("stats rows"), kRefused);
   EXPECT_EQ(run("tables"), 0);
-  EXPECT_EQ(KindOf(servers_.Connect()->OpenTable("rows")), ErrorKind::kNotFound);
+  EXPECT_EQ(KindOf(servers_.Connect()->OpenTable("rows")), ErrorKind::kDataLoss);
 }
 #endif
 
