@@ -22,7 +22,7 @@ std::string Quantity(uint64_t count, const char* unit) {
 bool IsTool(const ClientCore& core) { return core.options().access == Access::kInspect; }
 
 std::string DropCall(const ClientCore& core, const std::string& name) {
-  return IsTool(core) ? absl::StrCat("'hotrowctl drop ", name, " --yes'")
+  return IsTool(core) ? absl::StrCat("hotrowctl drop ", name, " --yes")
                       : absl::StrCat("drop_table('", name, "')");
 }
 
@@ -156,10 +156,10 @@ absl::Status TableParts::CheckNothingLost() const {
                    Quantity(holders, "shard"), " of ", parts_.size(), " still ",
                    holders == 1 ? "holds " : "hold ", Quantity(rows, "row"), " of it, up to step ",
                    step),
-      absl::StrCat("The shard was restarted, or a drop of the table stopped halfway: what is left "
-                   "is a part of the model. ",
-                   DropCall(*core_, name_),
-                   ", create it and restore all of its rows from your copy."));
+      absl::StrCat(
+          DropCall(*core_, name_),
+          ", create it and restore all of its rows from your copy: the shard was "
+          "restarted, or a drop stopped halfway, and what is left is a part of the model."));
 }
 
 absl::Status TableParts::CheckWhole() const {

@@ -72,6 +72,24 @@ TEST_F(AnAbsentShard, IsWaitedForUntilItIsThere) {
   EXPECT_OK(servers_.Connect()->OpenTable("rows"));
 }
 
+TEST_F(AnAbsentShard, EndsAScanThatHasBegunAsAnErrorNeverAsATableThatIsShort) {
+  const auto client = servers_.Connect({.timeout = milliseconds(5'000)});
+  const auto table = client->CreateTable({.name = "wide", .dim = 64, .optimizer = Sgd{1.0F}});
+  ASSERT_OK(table);
+  std::vector<Key> keys(100'000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  ASSERT_OK(table->Upsert(keys, std::vector<float>(keys.size() * 64, 1.0F)));
+  size_t seen = 0;
+  const absl::Status scanned = table->Scan(100, false, [&](std::span<const Key> batch, auto, auto) {
+    if (seen == 0) servers_.Kill(0);
+    seen += batch.size();
+    return true;
+  });
+  EXPECT_EQ(KindOf(scanned), ErrorKind::kUnavailable) << scanned;
+  EXPECT_EQ(DescribeError(scanned).shard, 0);
+  EXPECT_LT(seen, keys.size() / 2);
+}
+
 TEST_F(AnAbsentShard, IsNotWaitedForByATool) {
   const auto tool = servers_.Connect({.timeout = milliseconds(20'000), .access = Access::kInspect});
   ASSERT_OK(servers_.Connect()->CreateTable(schema_));

@@ -149,7 +149,7 @@ TEST_P(OneLostPart, IsMissedByWhoeverCountsTheRows) {
   EXPECT_EQ(KindOf(table->Size()), ErrorKind::kDataLoss);
   const auto tool = servers_.Connect({.access = Access::kInspect});
   EXPECT_TRUE(Has(DescribeError(tool->OpenTable("rows").status()).hint,
-                  "'hotrowctl drop rows --yes', create it"));
+                  "hotrowctl drop rows --yes, create it"));
 }
 
 TEST_F(LostParts, RowsThatWereLoadedAndStepsWithoutRowsCountAsStored) {
@@ -197,11 +197,11 @@ TEST_F(LostParts, PartsOfWorkersThatCrossedAreRefusedAsSuchUntilTheyAreDropped) 
   CreateOn(0, 5);
   CreateOn(1, 6);
   expect_crossed({5, 6, 0});
-  EXPECT_EQ(*client->DropTable("rows"), 0u);
+  EXPECT_EQ(client->DropTable("rows").value_or(99), 0u);
   const uint32_t id = Create().info().table_id;
   DropOn(0);  // which will not take this id again
   expect_crossed({0, id, id});
-  EXPECT_EQ(*client->DropTable("rows"), 0u);
+  EXPECT_EQ(client->DropTable("rows").value_or(99), 0u);
   Create();
 }
 
