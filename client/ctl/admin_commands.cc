@@ -184,8 +184,9 @@ absl::Status DrainShard(const Arguments& arguments) {
   return absl::OkStatus();
 }
 
-// The owner of partition 0 last, so that a drop that failed half-way can be called again. With
-// --admin on that one shard: for listeners that only their own machine reaches.
+// What some shards have forgotten is dropped on the others. The owner of partition 0 last: until
+// then it says that the table is there. With --admin on that one shard: for listeners that only
+// their own machine reaches.
 absl::Status DropTable(const Arguments& arguments) {
   if (!arguments.yes) return NotSure(arguments);
   const auto shards = FindAdminShards(arguments);
@@ -194,15 +195,21 @@ absl::Status DropTable(const Arguments& arguments) {
     if (!shard.status.ok()) return shard.status;
   }
   uint64_t rows = 0;
+  bool found = false;
+  absl::Status missing;
   for (size_t i = 1; i <= shards->size(); ++i) {
     // Shard 0 owns partition 0 in a static map.
-    const AdminShard& shard = (*shards)[i % shards->size()];
-    const absl::StatusOr<uint64_t> dropped = DropOn(arguments, shard);
-    const bool last = i == shards->size();
-    const bool gone = !dropped.ok() && absl::IsNotFound(dropped.status());
-    if (!dropped.ok() && (last || !gone)) return dropped.status();
-    rows += dropped.value_or(0);
+    const absl::StatusOr<uint64_t> dropped = DropOn(arguments, (*shards)[i % shards->size()]);
+    if (dropped.ok()) {
+      found = true;
+      rows += *dropped;
+    } else if (absl::IsNotFound(dropped.status())) {
+      missing = dropped.status();
+    } else {
+      return dropped.status();
+    }
   }
+  if (!found) return missing;
   Print({{Text("table", arguments.table), Count("rows_dropped", rows),
           Count("shards", shards->size())}},
         arguments.format);

@@ -1,5 +1,7 @@
 #include "client/src/schema.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -142,6 +144,15 @@ absl::Status Refuse(const TableSchema& schema, const std::string& what) {
   return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': ", what));
 }
 
+v1::TableSchema WithoutRate(v1::TableSchema schema) {
+  v1::Optimizer& optimizer = *schema.mutable_optimizer();
+  if (optimizer.has_sgd()) optimizer.mutable_sgd()->clear_lr();
+  if (optimizer.has_adagrad()) optimizer.mutable_adagrad()->clear_lr();
+  if (optimizer.has_rowwise_adagrad()) optimizer.mutable_rowwise_adagrad()->clear_lr();
+  if (optimizer.has_adam()) optimizer.mutable_adam()->clear_lr();
+  return schema;
+}
+
 }  // namespace
 
 absl::Status ValidateTableName(std::string_view name) {
@@ -220,6 +231,20 @@ absl::StatusOr<TableInfo> InfoFromProto(const v1::TableDescription& description)
   info.schema.gradient_bound = proto.gradient_bound();
   info.schema.durability = static_cast<Durability>(proto.durability());
   return info;
+}
+
+bool SameSchema(const v1::TableSchema& first, const v1::TableSchema& second) {
+  return google::protobuf::util::MessageDifferencer::Equals(first, second);
+}
+
+std::string MismatchHint(const v1::TableSchema& asked, const v1::TableSchema& existing) {
+  if (SameSchema(WithoutRate(asked), WithoutRate(existing))) {
+    return "A table's learning rate is only the default of its pushes: open the table without an "
+           "optimizer (one that is not named has default values), and give the rate to "
+           "SparseOptimizer(lr=) or push(lr=).";
+  }
+  return "Open the table as it is, without naming what differs (what is not named when a table is "
+         "created has default values), or create one of another name.";
 }
 
 }  // namespace hotrow::client

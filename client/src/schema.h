@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "hotrow/client.h"
@@ -19,5 +21,9 @@ float DefaultLearningRate(const TableSchema& schema);
 v1::TableSchema SchemaToProto(const TableSchema& schema);
 // Unimplemented for an optimizer or initializer that this client does not know.
 absl::StatusOr<TableInfo> InfoFromProto(const v1::TableDescription& description);
+
+bool SameSchema(const v1::TableSchema& first, const v1::TableSchema& second);
+// What to do when a table was asked for that exists otherwise.
+std::string MismatchHint(const v1::TableSchema& asked, const v1::TableSchema& existing);
 
 }  // namespace hotrow::client

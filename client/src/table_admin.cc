@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/await_shards.h"
 #include "client/src/schema.h"
+#include "client/src/table_parts.h"
 
 namespace hotrow::client {
 namespace {
@@ -12,58 +14,28 @@ constexpr std::chrono::seconds kIdentityTimeout(2);
 
 Channels Authority(ClientCore& core) { return core.channels().subspan(core.map().owner(0), 1); }
 
-std::vector<absl::StatusOr<v1::CreateTableResponse>> AskCreate(
-    Channels channels, TimePoint deadline, const v1::CreateTableRequest& request) {
-  return AskShards<v1::CreateTableResponse>(
-      channels, deadline,
+// Where each shard drops tables: empty for the address that all calls go to.
+absl::StatusOr<std::vector<std::string>> AskAdminAddresses(ClientCore& core, TimePoint deadline) {
+  const auto answers = AskShards<v1::GetShardMapResponse>(
+      core.channels(), deadline,
       [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        return channel.admin().AsyncCreateTable(context, request, queue);
+        return channel.admin().AsyncGetShardMap(context, {}, queue);
       });
-}
-
-// Creates what the authority has created on every shard, under the same id.
-absl::StatusOr<TableInfo> Spread(ClientCore& core, const v1::TableDescription& table,
-                                 TimePoint deadline) {
-  v1::CreateTableRequest request;
-  *request.mutable_schema() = table.schema();
-  request.set_table_id(table.table_id());
-  request.set_exist_ok(true);
-  const auto answers = AskCreate(core.channels(), deadline, request);
-  const absl::Status status = FirstError(answers);
-  if (!status.ok()) return status;
-  absl::StatusOr<TableInfo> info = InfoFromProto(table);
-  if (!info.ok()) return info;
-  for (const auto& answer : answers) {
-    info->highest_step = std::max(info->highest_step, answer->table().highest_step());
-  }
-  return info;
-}
-
-// A shard that lacks a table that the authority has would answer initial values for stored rows.
-absl::Status MissingOn(const ShardChannel& shard, const TableInfo& table) {
-  const std::string& name = table.schema.name;
-  const wire::ErrorInfo error = {
-      .kind = wire::ErrorKind::kNotFound,
-      .message = absl::StrCat("table '", name, "' is not on this shard with the id ",
-                              table.table_id, " that the other shards know it by"),
-      .hint =
-          "The shard was restarted, or the table made anew elsewhere: its rows there are gone. "
-          "create_table(exist_ok=True) makes the missing part anew.",
-      .table = name};
-  return NameShard(wire::ToStatus(error), shard.shard(), shard.address());
+  if (absl::Status status = FirstError(answers); !status.ok()) return status;
+  std::vector<std::string> addresses;
+  for (const auto& answer : answers) addresses.push_back(answer->admin_address());
+  return addresses;
 }
 
 // The calls that lose rows may be served in one place only, which need not be reached from here.
 // Nothing may be dropped anywhere when that is so of one shard.
 absl::Status CheckDropsHere(ClientCore& core, const std::string& table) {
-  const auto answers = AskShards<v1::GetShardMapResponse>(
-      core.channels(), core.DeadlineOf(std::nullopt),
-      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        return channel.admin().AsyncGetShardMap(context, {}, queue);
-      });
-  if (absl::Status status = FirstError(answers); !status.ok()) return status;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const std::string& admin = answers[i]->admin_address();
+  Patience patience = core.PatienceOf(std::nullopt);
+  const auto addresses = AskOncePresent(core, core.channels(), patience,
+                                        [&] { return AskAdminAddresses(core, patience.deadline); });
+  if (!addresses.ok()) return addresses.status();
+  for (size_t i = 0; i < addresses->size(); ++i) {
+    const std::string& admin = (*addresses)[i];
     if (admin.empty()) continue;
     const ShardChannel& shard = *core.channels()[i];
     const wire::ErrorInfo error = {
@@ -77,6 +49,18 @@ absl::Status CheckDropsHere(ClientCore& core, const std::string& table) {
     return NameShard(wire::ToStatus(error), shard.shard(), shard.address());
   }
   return absl::OkStatus();
+}
+
+// A shard lacks an open table: has it lost its part, or is the table gone from all?
+absl::Status WhyNotFound(ClientCore& core, const std::string& table, const absl::Status& status,
+                         TimePoint deadline) {
+  const absl::StatusOr<TableParts> parts = TableParts::Ask(core, table, deadline);
+  if (!parts.ok()) return parts.status();
+  if (parts->nowhere()) {
+    return NoSuchTable(core, table, "It was dropped, or all shards were restarted; ");
+  }
+  const absl::Status lacking = parts->CheckWhole();
+  return lacking.ok() ? status : lacking;
 }
 
 TableStatistics FromProto(const v1::TableStats& proto) {
@@ -121,56 +105,66 @@ void Fill(const v1::GetStatsResponse& proto, ShardStatus& status) {
   for (const v1::TableStats& table : proto.tables()) status.tables.push_back(FromProto(table));
 }
 
-}  // namespace
-
-absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schema, bool exist_ok) {
-  absl::Status status = ValidateSchema(schema);
-  if (!status.ok()) return status;
-  const TimePoint deadline = core.DeadlineOf(std::nullopt);
-  v1::CreateTableRequest request;
-  *request.mutable_schema() = SchemaToProto(schema);
-  request.set_exist_ok(exist_ok);
-  const auto assigned = AskCreate(Authority(core), deadline, request);
-  status = FirstError(assigned);
-  if (!status.ok()) return status;
-  return Spread(core, assigned[0]->table(), deadline);
+std::vector<ShardStatus> AskStatusBy(ClientCore& core, const std::string& table,
+                                     TimePoint deadline) {
+  v1::GetStatsRequest request;
+  request.set_table(table);
+  const auto answers = AskShards<v1::GetStatsResponse>(
+      core.channels(), deadline,
+      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return channel.admin().AsyncGetStats(context, request, queue);
+      });
+  std::vector<ShardStatus> shards(answers.size());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    shards[i].shard = static_cast<uint32_t>(i);
+    shards[i].address = core.channels()[i]->address();
+    shards[i].status = answers[i].status();
+    if (!answers[i].ok()) continue;
+    Fill(*answers[i], shards[i]);
+    // It lives; whether it is the shard that it should be is known when the connection is up.
+    shards[i].status = core.channels()[i]->WaitUntilUp(Now() + kIdentityTimeout);
+  }
+  return shards;
 }
+
+absl::StatusOr<TableStatistics> SumOnce(ClientCore& core, const std::string& table,
+                                        TimePoint deadline) {
+  TableStatistics sum;
+  sum.name = table;
+  for (const ShardStatus& shard : AskStatusBy(core, table, deadline)) {
+    if (absl::IsNotFound(shard.status)) return WhyNotFound(core, table, shard.status, deadline);
+    if (!shard.status.ok()) return shard.status;
+    for (const TableStatistics& statistics : shard.tables) Add(statistics, sum);
+  }
+  return sum;
+}
+
+}  // namespace
 
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name) {
   const absl::Status valid = ValidateTableName(name);
   if (!valid.ok()) return valid;
-  v1::DescribeTableRequest request;
-  request.set_name(name);
-  const auto answers = AskShards<v1::DescribeTableResponse>(
-      core.channels(), core.DeadlineOf(std::nullopt),
-      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        return channel.admin().AsyncDescribeTable(context, request, queue);
-      });
-  const absl::StatusOr<v1::DescribeTableResponse>& authority = answers[core.map().owner(0)];
-  if (!authority.ok()) return authority.status();
-  absl::StatusOr<TableInfo> info = InfoFromProto(authority->table());
-  if (!info.ok()) return info;
-  for (size_t shard = 0; shard < answers.size(); ++shard) {
-    const absl::StatusOr<v1::DescribeTableResponse>& answer = answers[shard];
-    const bool lacks = answer.ok() ? answer->table().table_id() != info->table_id
-                                   : answer.status().code() == absl::StatusCode::kNotFound;
-    if (lacks) return MissingOn(*core.channels()[shard], *info);
-    if (!answer.ok()) return answer.status();
-    info->highest_step = std::max(info->highest_step, answer->table().highest_step());
-  }
-  return info;
+  Patience patience = core.PatienceOf(std::nullopt);
+  const absl::StatusOr<TableParts> parts = AskOncePresent(core, core.channels(), patience, [&] {
+    return TableParts::Ask(core, name, patience.deadline);
+  });
+  if (!parts.ok()) return parts.status();
+  if (absl::Status whole = parts->CheckWhole(); !whole.ok()) return whole;
+  return parts->Info();
 }
 
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core) {
-  const auto answers = AskShards<v1::ListTablesResponse>(
-      Authority(core), core.DeadlineOf(std::nullopt),
-      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        return channel.admin().AsyncListTables(context, {}, queue);
-      });
-  const absl::Status status = FirstError(answers);
-  if (!status.ok()) return status;
+  Patience patience = core.PatienceOf(std::nullopt);
+  const auto answer = AskOncePresent(core, Authority(core), patience, [&] {
+    return AskShards<v1::ListTablesResponse>(
+        Authority(core), patience.deadline,
+        [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+          return channel.admin().AsyncListTables(context, {}, queue);
+        })[0];
+  });
+  if (!answer.ok()) return answer.status();
   std::vector<TableInfo> tables;
-  for (const v1::TableDescription& description : answers[0]->tables()) {
+  for (const v1::TableDescription& description : answer->tables()) {
     absl::StatusOr<TableInfo> info = InfoFromProto(description);
     if (!info.ok()) return info.status();
     tables.push_back(*std::move(info));
@@ -191,53 +185,38 @@ absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name) {
           return channel.admin().AsyncDropTable(context, request, queue);
         });
   };
-  // The authority last, so that a drop that failed half-way can be called again.
-  uint64_t rows = 0;
+  // What some shards have forgotten is dropped on the others. The authority last: until then it
+  // says that the table is there, also when a drop has failed half-way.
   const uint32_t authority = core.map().owner(0);
+  std::vector<uint32_t> order;
   for (uint32_t shard = 0; shard < core.channels().size(); ++shard) {
-    if (shard == authority) continue;
+    if (shard != authority) order.push_back(shard);
+  }
+  order.push_back(authority);
+  uint64_t rows = 0;
+  bool found = false;
+  for (const uint32_t shard : order) {
     const auto answers = drop(core.channels().subspan(shard, 1));
     if (answers[0].ok()) {
+      found = true;
       rows += answers[0]->rows();
-    } else if (answers[0].status().code() != absl::StatusCode::kNotFound) {
+    } else if (!absl::IsNotFound(answers[0].status())) {
       return answers[0].status();
     }
   }
-  const auto answers = drop(Authority(core));
-  if (!answers[0].ok()) return answers[0].status();
   core.ForgetTable(name);
-  return rows + answers[0]->rows();
+  if (!found) return NoSuchTable(core, name);
+  return rows;
 }
 
 std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table) {
-  v1::GetStatsRequest request;
-  request.set_table(table);
-  const auto answers = AskShards<v1::GetStatsResponse>(
-      core.channels(), core.DeadlineOf(std::nullopt),
-      [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        return channel.admin().AsyncGetStats(context, request, queue);
-      });
-  std::vector<ShardStatus> shards(answers.size());
-  for (size_t i = 0; i < answers.size(); ++i) {
-    shards[i].shard = static_cast<uint32_t>(i);
-    shards[i].address = core.channels()[i]->address();
-    shards[i].status = answers[i].status();
-    if (!answers[i].ok()) continue;
-    Fill(*answers[i], shards[i]);
-    // It lives; whether it is the shard that it should be is known when the connection is up.
-    shards[i].status = core.channels()[i]->WaitUntilUp(Now() + kIdentityTimeout);
-  }
-  return shards;
+  return AskStatusBy(core, table, core.DeadlineOf(std::nullopt));
 }
 
 absl::StatusOr<TableStatistics> SumStatistics(ClientCore& core, const std::string& table) {
-  TableStatistics sum;
-  sum.name = table;
-  for (const ShardStatus& shard : AskStatus(core, table)) {
-    if (!shard.status.ok()) return shard.status;
-    for (const TableStatistics& statistics : shard.tables) Add(statistics, sum);
-  }
-  return sum;
+  Patience patience = core.PatienceOf(std::nullopt);
+  return AskOncePresent(core, core.channels(), patience,
+                        [&] { return SumOnce(core, table, patience.deadline); });
 }
 
 }  // namespace hotrow::client

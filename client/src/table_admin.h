@@ -1,6 +1,7 @@
 // Control calls: tables and what shards say of themselves.
 //
 // Thread safety: pure functions over a core. Errors: of several shards, the first by shard number.
+// All but AskStatus wait for shards that are away, as a pull does (see await_shards.h).
 // The owner of partition 0 is the authority: it assigns table ids and knows every table.
 
 #pragma once
@@ -12,12 +13,17 @@
 
 namespace hotrow::client {
 
-// Idempotent with `exist_ok`: a call that failed half-way is completed by the next.
+// Idempotent with `exist_ok`: a call that failed half-way is completed by the next. What is refused
+// is refused before anything is made: DataLoss where a shard has lost its part of a table that
+// others hold rows of, AlreadyExists where workers that drop and create it keep crossing.
 absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schema, bool exist_ok);
-// Makes nothing: NotFound, naming the shard, for a table that is not on all shards.
+// Makes nothing. NotFound without a shard when none has the table; naming one when a shard lacks
+// it, and DataLoss then when others hold rows of it.
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
-// PermissionDenied, and nothing dropped, where a shard drops tables on its admin listener only.
+// Rows that were stored; NotFound when no shard had the table: one that some have forgotten is
+// dropped on the others. PermissionDenied, and nothing dropped, where a shard drops tables on its
+// admin listener only.
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name);
 
 std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table);

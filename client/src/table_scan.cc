@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/await_shards.h"
 #include "client/src/client_error.h"
 #include "client/src/interruptible.h"
 #include "proto/wire/batch_codec.h"
@@ -35,7 +36,44 @@ class ScanStream {
     }
   }
 
-  // Sends the request. False: see Finish.
+  absl::Status Named(const absl::Status& status) const {
+    return NameShard(status, channel_.shard(), channel_.address());
+  }
+
+  // Sends the request and waits for the first message.
+  absl::Status Begin(const v1::ScanRequest& request) {
+    if (!Start(request)) {
+      const absl::Status status = Finish();
+      return status.ok() ? NeverBegan() : status;
+    }
+    has_first_ = Read(&first_);
+    return has_first_ ? absl::OkStatus() : Finish();
+  }
+
+  // The next message; false at the end or on an error: see Finish.
+  bool Next(grpc::ByteBuffer* message) {
+    if (finished_) return false;
+    if (!has_first_) return Read(message);
+    has_first_ = false;
+    message->Swap(&first_);
+    return true;
+  }
+
+  // How the call ended; waits for it.
+  absl::Status Finish() {
+    if (finished_) return result_;
+    finished_ = true;
+    grpc::Status status;
+    call_->Finish(&status, &context_);
+    (void)Await();
+    if (timed_out_) {
+      status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "no answer within the deadline");
+    }
+    if (!status.ok()) result_ = Named(wire::FromGrpcStatus(status));
+    return result_;
+  }
+
+ private:
   bool Start(const v1::ScanRequest& request) {
     started_ = true;
     call_->StartCall(&context_);
@@ -47,25 +85,17 @@ class ScanStream {
     return Await();
   }
 
-  // The next message; false at the end or on an error: see Finish.
   bool Read(grpc::ByteBuffer* message) {
     call_->Read(message, &context_);
     return Await();
   }
 
-  absl::Status Finish() {
-    finished_ = true;
-    grpc::Status status;
-    call_->Finish(&status, &context_);
-    (void)Await();
-    if (timed_out_) {
-      status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "no answer within the deadline");
-    }
-    if (status.ok()) return absl::OkStatus();
-    return NameShard(wire::FromGrpcStatus(status), channel_.shard(), channel_.address());
+  // A call that ended well without having taken the request in has not read the table.
+  absl::Status NeverBegan() const {
+    return Named(wire::MakeError(wire::ErrorKind::kInternal,
+                                 "it ended the scan before it had taken the request"));
   }
 
- private:
   // Waits for the one operation under way, and gives the call up when it takes too long.
   bool Await() {
     void* tag = nullptr;
@@ -91,6 +121,9 @@ class ScanStream {
   bool started_ = false;
   bool finished_ = false;
   bool timed_out_ = false;
+  grpc::ByteBuffer first_;  // when has_first_
+  bool has_first_ = false;
+  absl::Status result_;  // once finished_
 };
 
 // Rows of one message, taken apart.
@@ -122,25 +155,27 @@ struct ScanBatch {
   }
 };
 
+using Stream = std::unique_ptr<ScanStream>;
+
+absl::StatusOr<Stream> BeginScan(ShardChannel& channel, milliseconds timeout,
+                                 const v1::ScanRequest& request) {
+  auto stream = std::make_unique<ScanStream>(channel, timeout);
+  if (absl::Status status = stream->Begin(request); !status.ok()) return status;
+  return stream;
+}
+
 // False once `visit` wants no more.
-absl::StatusOr<bool> ScanShard(ShardChannel& channel, milliseconds timeout,
-                               const v1::ScanRequest& request, const Table::Visitor& visit) {
-  ScanStream stream(channel, timeout);
-  if (!stream.Start(request)) {
-    const absl::Status status = stream.Finish();
-    return status.ok() ? absl::StatusOr<bool>(true) : absl::StatusOr<bool>(status);
-  }
+absl::StatusOr<bool> Visit(ScanStream& stream, const Table::Visitor& visit) {
   ScanBatch batch;
   grpc::ByteBuffer message;
-  while (stream.Read(&message)) {
+  while (stream.Next(&message)) {
     const absl::StatusOr<wire::ScanResponse> response = wire::DecodeScanResponse(message);
-    if (!response.ok()) return NameShard(response.status(), channel.shard(), channel.address());
+    if (!response.ok()) return stream.Named(response.status());
     if (response->row_count == 0) continue;
     batch.Fill(*response);
     if (!visit(batch.keys, batch.rows, batch.state)) return false;
   }
-  const absl::Status status = stream.Finish();
-  if (!status.ok()) return status;
+  if (absl::Status status = stream.Finish(); !status.ok()) return status;
   return true;
 }
 
@@ -152,7 +187,12 @@ absl::Status ScanTable(ClientCore& core, const ScanOptions& options, const Table
   request.set_batch_rows(options.batch_rows);
   request.set_with_state(options.with_state);
   for (const auto& channel : core.channels()) {
-    const absl::StatusOr<bool> more = ScanShard(*channel, core.timeout(), request, visit);
+    Patience patience = core.PatienceOf(std::nullopt);
+    const absl::StatusOr<Stream> stream = AskOncePresent(core, {&channel, 1}, patience, [&] {
+      return BeginScan(*channel, core.timeout(), request);
+    });
+    if (!stream.ok()) return stream.status();
+    const absl::StatusOr<bool> more = Visit(**stream, visit);
     if (!more.ok()) return more.status();
     if (!*more) break;
   }

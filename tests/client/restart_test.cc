@@ -27,44 +27,44 @@ class Restarts : public ::testing::Test {
   LocalServers servers_{3};
 };
 
-TEST_F(Restarts, ATableThatAShardHasLostIsNotOpened) {
-  const auto table = servers_.Connect()->CreateTable(schema_);
-  ASSERT_OK(table);
-  Push(*table);
-  servers_.Kill(1);
-  servers_.Start(1);
-
-  const auto client = servers_.Connect();
-  const auto opened = client->OpenTable("rows");
-  ASSERT_EQ(KindOf(opened), ErrorKind::kNotFound) << opened.status();
-  const ErrorDetails details = DescribeError(opened.status());
-  EXPECT_EQ(details.shard, 1);
-  EXPECT_EQ(details.table, "rows");
-  EXPECT_NE(details.message.find(servers_.addresses()[1]), std::string::npos);
-  EXPECT_NE(details.hint.find("restarted"), std::string::npos);
-  // The question has made nothing, and making it anew is a deed.
-  EXPECT_EQ(KindOf(client->OpenTable("rows")), ErrorKind::kNotFound);
-  ASSERT_OK(client->CreateTable(schema_, true));
-  EXPECT_OK(client->OpenTable("rows"));
-}
-
 #ifdef HOTROWCTL_PROGRAM
-TEST_F(Restarts, HotrowctlSaysThatATableIsMissingAndMakesNone) {
-  const auto table = servers_.Connect()->CreateTable(schema_);
-  ASSERT_OK(table);
-  const auto run = [&](const std::string& arguments) {
+class Hotrowctl : public Restarts {
+ protected:
+  int Run(const std::string& arguments) {
     const std::string command = std::string(HOTROWCTL_PROGRAM) + " --address " +
                                 servers_.addresses()[0] + " " + arguments + " > /dev/null 2>&1";
     return WEXITSTATUS(std::system(command.c_str()));
-  };
-  EXPECT_EQ(run("get rows 1 2 3"), 0);
-  servers_.Kill(2);
-  servers_.Start(2);
-  constexpr int kNotFound = 3;
-  EXPECT_EQ(run("get rows 1 2 3"), kNotFound);
-  EXPECT_EQ(run("stats rows"), kNotFound);
-  EXPECT_EQ(run("tables"), 0);
+  }
+  void Restart(int shard) {
+    servers_.Kill(shard);
+    servers_.Start(shard);
+  }
+
+  static constexpr int kNotFound = 3;
+};
+
+TEST_F(Hotrowctl, SaysThatATableIsMissingAndMakesNone) {
+  ASSERT_OK(servers_.Connect()->CreateTable(schema_));
+  EXPECT_EQ(Run("get rows 1 2 3"), 0);
+  Restart(2);
+  EXPECT_EQ(Run("get rows 1 2 3"), kNotFound);
+  EXPECT_EQ(Run("stats rows"), kNotFound);
+  EXPECT_EQ(Run("tables"), 0);
   EXPECT_EQ(KindOf(servers_.Connect()->OpenTable("rows")), ErrorKind::kNotFound);
+}
+
+TEST_F(Hotrowctl, RefusesToReadATableThatAShardHasLostAndDropsWhatIsLeft) {
+  for (const int shard : {2, 0}) {  // shard 0 says what tables there are
+    const auto table = servers_.Connect()->CreateTable(schema_);
+    ASSERT_OK(table);
+    Push(*table);
+    Restart(shard);
+    EXPECT_NE(Run("get rows 1 2 3"), 0);
+    EXPECT_EQ(KindOf(servers_.Connect()->OpenTable("rows")), ErrorKind::kDataLoss);
+    EXPECT_EQ(Run("drop rows --yes"), 0);
+    EXPECT_EQ(Run("drop rows --yes"), kNotFound);
+    EXPECT_EQ(KindOf(servers_.Connect()->OpenTable("rows")), ErrorKind::kNotFound);
+  }
 }
 #endif
 

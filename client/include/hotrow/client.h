@@ -54,8 +54,8 @@ struct ConnectOptions {
   // A connection is asked for a sign of life after this long without one, and made anew when none
   // comes within the same time; >= 1 s.
   std::chrono::milliseconds keepalive{10000};
-  // How long a shard may be without a connection, or answer that it takes nothing, before the pulls
-  // and the waits for pushes that need it end as Unavailable, those that come later at once; > 0. A
+  // How long a shard may be without a connection, or answer that it takes nothing, before the calls
+  // (all but Status) that need it end as Unavailable, those that come later at once; > 0. A
   // timeout that was given ends them earlier. Pushes that were numbered stay pending, and the
   // client goes on trying to connect.
   std::chrono::milliseconds recovery_timeout{120000};
@@ -215,12 +215,16 @@ class Client {
   static absl::StatusOr<std::shared_ptr<Client>> Connect(ConnectOptions options);
   ~Client();  // closes, unless tables are still held: the last of them does
 
-  // exist_ok: an equal table is opened, and made anew on shards that lost it in a restart.
+  // exist_ok: an equal table is opened, and a creation that was interrupted completed. A refusal
+  // changes nothing on any shard. DataLoss where a shard has lost its part while others hold rows:
+  // drop the table, create it and restore all of its rows.
   absl::StatusOr<Table> CreateTable(const TableSchema& schema, bool exist_ok = false);
-  // Makes nothing: NotFound, naming the shard, when one of them lacks the table.
+  // Makes nothing. NotFound without a shard when none has the table, naming the first that lacks it
+  // when nothing was stored yet; DataLoss, naming it too, when others hold rows of it.
   absl::StatusOr<Table> OpenTable(std::string_view name);
   absl::StatusOr<std::vector<TableInfo>> ListTables();
-  // Gives the rows that were stored. PermissionDenied, and nothing dropped anywhere, where a shard
+  // Gives the rows that were stored; a table that some shards have lost is dropped on the others,
+  // NotFound when none has it. PermissionDenied, and nothing dropped anywhere, where a shard
   // has an admin listener: `hotrowctl drop` reaches it.
   absl::StatusOr<uint64_t> DropTable(std::string_view name);
 

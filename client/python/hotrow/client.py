@@ -251,9 +251,8 @@ class Client:
         try:
             return Table(self, name, self.native.open_table(_checked(name, str, "name")))
         except NotFound as error:
-            known = [table.name for table in self.tables()]
-            if name not in known:  # otherwise one shard lacks it, and the error says what to do
-                error.hint = self._names_like(name, known)
+            if error.shard is None:  # otherwise that shard lacks it, and the error says what to do
+                error.hint = self._names_like(name, [table.name for table in self.tables()])
             raise
 
     @staticmethod
