@@ -43,10 +43,7 @@ int ExitCode(const absl::Status& status) {
 }
 
 int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  const hotrow::ErrorDetails error = hotrow::DescribeError(status);
-  std::fprintf(stderr, "hotrowctl: %s\n", error.message.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
+  hotrow::ctl::Complain(status);
   return ExitCode(status);
 }
 
