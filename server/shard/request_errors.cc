@@ -66,8 +66,9 @@ wire::ErrorInfo QueueFull() {
 }
 
 wire::ErrorInfo Draining() {
-  wire::ErrorInfo error = Make(wire::ErrorKind::kUnavailable,
-                               "the shard is draining and takes no new work", "try again later");
+  wire::ErrorInfo error =
+      Make(wire::ErrorKind::kUnavailable, "the shard is draining and takes no new work",
+           "a drain is for good: start the shard's successor");
   error.retry_after_ms = kRetryAfterMs;
   return error;
 }

@@ -176,6 +176,7 @@ TEST_F(Outage, ADrainedShardIsAwayAfterRecoveryTimeout) {
   EXPECT_TRUE(Says(pulled, "recovery_timeout") && Says(pulled, "draining")) << pulled;
   ExpectOfShard1(pulled, address());
   EXPECT_FALSE(Suggests(pulled, kIsItThere)) << "it is";
+  EXPECT_TRUE(Suggests(pulled, "successor"));
   const absl::Status pushed = Push(away_);
   EXPECT_EQ(KindOf(pushed), ErrorKind::kUnavailable) << pushed;
   EXPECT_TRUE(Says(pushed, "still pending") && Says(pushed, "draining")) << pushed;
@@ -291,6 +292,7 @@ TEST_F(Outage, ConnectSaysThatAShardIsDraining) {
   EXPECT_TRUE(Says(client.status(), "draining")) << client.status();
   ExpectOfShard1(client.status(), address());
   EXPECT_FALSE(Suggests(client.status(), kIsItThere)) << "it is";
+  EXPECT_TRUE(Suggests(client.status(), "successor"));
 }
 
 TEST(ConnectTest, SaysThatAllSessionsOfAShardAreInUse) {
