@@ -29,12 +29,13 @@ constexpr char kFooter[] =
     "answered is printed); 2 bad usage; 3 no such table or shard.";
 
 int ExitCode(const absl::Status& status) {
-  switch (hotrow::DescribeError(status).kind) {
+  const hotrow::ErrorDetails error = hotrow::DescribeError(status);
+  switch (error.kind) {
     case hotrow::ErrorKind::kNone:
       return 0;
     case hotrow::ErrorKind::kInvalidArgument:
     case hotrow::ErrorKind::kKeyRange:
-      return 2;
+      return error.shard < 0 ? 2 : 1;  // a server that is not as it should be is no bad usage
     case hotrow::ErrorKind::kNotFound:
       return 3;
     default:
