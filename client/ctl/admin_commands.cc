@@ -12,16 +12,6 @@
 namespace hotrow::ctl {
 namespace {
 
-// Written where the table would be: it must not be taken for a shard without slow calls.
-void Complain(const absl::Status& status) {
-  const wire::ErrorInfo error = wire::FromStatus(status);
-  std::fprintf(stderr, "hotrowctl: %s\n", error.message.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
-}
-
-// What a shard that does not answer would have said.
-Field Unknown(const char* name) { return {name, "", "null"}; }
-
 std::string TimeText(uint64_t milliseconds) {
   const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
   std::tm utc{};
@@ -153,6 +143,7 @@ absl::Status ShowSlowCalls(const Arguments& arguments) {
   for (const AdminShard& shard : *shards) {
     const absl::Status status = AskSlowCalls(arguments, shard, calls);
     if (status.ok()) continue;
+    // Said beside the records: a shard without any must not be taken for one without slow calls.
     if (!first.ok()) Complain(status);  // the first one is told at the end
     first.Update(status);
   }

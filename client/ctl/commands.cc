@@ -1,13 +1,9 @@
 #include "client/ctl/commands.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
@@ -17,14 +13,6 @@
 
 namespace hotrow::ctl {
 namespace {
-
-absl::StatusOr<std::shared_ptr<Client>> Connect(const Arguments& arguments) {
-  ConnectOptions options;
-  options.addresses = {arguments.address};
-  options.timeout = std::chrono::seconds(arguments.timeout_s);
-  options.access = Access::kInspect;
-  return Client::Connect(std::move(options));
-}
 
 std::string NameOf(const Optimizer& optimizer) {
   const char* const names[] = {"sgd", "adagrad", "rowwise_adagrad", "adam"};
@@ -74,48 +62,37 @@ Field RowField(std::span<const float> row) {
   return {"row", values, values};
 }
 
-Record StatisticsRecord(const TableStatistics& table) {
-  return {Text("table", table.name),
-          Count("rows", table.rows),
-          Bytes("used_bytes", table.used_bytes),
-          Bytes("allocated_bytes", table.allocated_bytes),
-          Count("rows_pulled", table.rows_pulled),
-          Count("rows_pulled_initial", table.rows_pulled_initial),
-          Count("rows_pushed", table.rows_pushed),
-          Count("rows_created", table.rows_created),
-          Count("rows_refused", table.rows_refused),
-          Count("gradients_refused", table.gradients_refused),
-          Count("highest_step", table.highest_step)};
-}
-
-// Waits two seconds, or until nobody reads the output any more.
-bool ReaderGone() {
-  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
-  return poll(&output, 1, 2000) > 0;
-}
-
-absl::Status PrintStatisticsOnce(Client& client, const Arguments& arguments) {
-  std::vector<std::string> names = {arguments.table};
-  if (arguments.table.empty()) {
-    const auto listed = client.ListTables();
-    if (!listed.ok()) return listed.status();
-    names.clear();
-    for (const TableInfo& table : *listed) names.push_back(table.schema.name);
-  }
-  std::vector<Record> records;
-  for (const std::string& name : names) {
-    const auto table = client.OpenTable(name);
-    if (!table.ok()) return table.status();
-    const auto statistics = table->Stats();
-    if (!statistics.ok()) return statistics.status();
-    records.push_back(StatisticsRecord(*statistics));
-  }
-  Print(records, arguments.format);
-  std::fflush(stdout);
-  return absl::OkStatus();
+// Of a shard that is not up, or not the one that it should be, nothing is known.
+Record StatusRecord(const ShardStatus& shard) {
+  const bool up = shard.status.ok();
+  const auto count = [&](const char* name, uint64_t value) {
+    return up ? Count(name, value) : Unknown(name);
+  };
+  const auto bytes = [&](const char* name, uint64_t value) {
+    return up ? Bytes(name, value) : Unknown(name);
+  };
+  return {Count("shard", shard.shard),
+          Text("address", shard.address),
+          Text("state", up ? shard.state : "unreachable"),
+          up ? Text("version", shard.version) : Unknown("version"),
+          count("uptime_s", shard.uptime_ms / 1000),
+          bytes("memory_used", shard.memory_used_bytes),
+          bytes("memory_budget", shard.memory_budget_bytes),
+          count("sessions", shard.sessions),
+          count("pull_requests", shard.pull_requests),
+          count("push_requests", shard.push_requests),
+          count("requests_failed", shard.requests_failed)};
 }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<Client>> Connect(const Arguments& arguments) {
+  ConnectOptions options;
+  options.addresses = {arguments.address};
+  options.timeout = std::chrono::seconds(arguments.timeout_s);
+  options.access = Access::kInspect;
+  return Client::Connect(std::move(options));
+}
 
 absl::Status ShowStatus(const Arguments& arguments) {
   const auto client = Connect(arguments);
@@ -123,15 +100,9 @@ absl::Status ShowStatus(const Arguments& arguments) {
   std::vector<Record> records;
   absl::Status first;
   for (const ShardStatus& shard : (*client)->Status()) {
+    if (!first.ok()) Complain(shard.status);  // the first one is told at the end
     first.Update(shard.status);
-    records.push_back(
-        {Count("shard", shard.shard), Text("address", shard.address),
-         Text("state", shard.status.ok() ? shard.state : "unreachable"),
-         Text("version", shard.version), Count("uptime_s", shard.uptime_ms / 1000),
-         Bytes("memory_used", shard.memory_used_bytes),
-         Bytes("memory_budget", shard.memory_budget_bytes), Count("sessions", shard.sessions),
-         Count("pull_requests", shard.pull_requests), Count("push_requests", shard.push_requests),
-         Count("requests_failed", shard.requests_failed)});
+    records.push_back(StatusRecord(shard));
   }
   Print(records, arguments.format);
   return first;
@@ -153,17 +124,6 @@ absl::Status ShowTables(const Arguments& arguments) {
   }
   Print(records, arguments.format);
   return absl::OkStatus();
-}
-
-absl::Status ShowStatistics(const Arguments& arguments) {
-  const auto client = Connect(arguments);
-  if (!client.ok()) return client.status();
-  while (true) {
-    const absl::Status status = PrintStatisticsOnce(**client, arguments);
-    if (!status.ok() || !arguments.watch) return status;
-    if (ReaderGone()) return absl::OkStatus();
-    std::puts("");
-  }
 }
 
 absl::Status ShowRows(const Arguments& arguments) {

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/ctl/output.h"
+#include "hotrow/client.h"
 
 namespace hotrow::ctl {
 
@@ -26,9 +29,15 @@ struct Arguments {
   bool yes = false;
 };
 
+// A client that looks and does not push.
+absl::StatusOr<std::shared_ptr<Client>> Connect(const Arguments& arguments);
+
 // Unavailable, after all answers were printed, when a shard did not answer.
 absl::Status ShowStatus(const Arguments& arguments);
 absl::Status ShowTables(const Arguments& arguments);
+// As ShowStatus; the sums are of the shards that answered, and say of how many. NotFound, after all
+// that is known was printed, when a shard that answered lacks a table of the others, or all lack
+// arguments.table.
 absl::Status ShowStatistics(const Arguments& arguments);
 absl::Status ShowRows(const Arguments& arguments);
 // Admin calls (admin_shards.h). The first two: as ShowStatus for shards that do not answer.

@@ -29,12 +29,13 @@ constexpr char kFooter[] =
     "answered is printed); 2 bad usage; 3 no such table or shard.";
 
 int ExitCode(const absl::Status& status) {
-  switch (hotrow::DescribeError(status).kind) {
+  const hotrow::ErrorDetails error = hotrow::DescribeError(status);
+  switch (error.kind) {
     case hotrow::ErrorKind::kNone:
       return 0;
     case hotrow::ErrorKind::kInvalidArgument:
     case hotrow::ErrorKind::kKeyRange:
-      return 2;
+      return error.shard < 0 ? 2 : 1;  // a server that is not as it should be is no bad usage
     case hotrow::ErrorKind::kNotFound:
       return 3;
     default:
@@ -43,10 +44,7 @@ int ExitCode(const absl::Status& status) {
 }
 
 int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  const hotrow::ErrorDetails error = hotrow::DescribeError(status);
-  std::fprintf(stderr, "hotrowctl: %s\n", error.message.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
+  hotrow::ctl::Complain(status);
   return ExitCode(status);
 }
 

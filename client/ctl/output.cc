@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "hotrow/errors.h"
+
 namespace hotrow::ctl {
 namespace {
 
@@ -55,6 +57,14 @@ void PrintYaml(const std::vector<Record>& records) {
   }
 }
 
+// The client's hints are for programs that make tables.
+std::string HintFor(const ErrorDetails& error) {
+  if (error.kind != ErrorKind::kNotFound || error.table.empty()) return error.hint;
+  return "hotrowctl tables lists the tables that there are, and hotrowctl stats what the shards "
+         "hold "
+         "of each: one that was restarted has forgotten those in memory.";
+}
+
 }  // namespace
 
 Field Text(std::string name, const std::string& value) {
@@ -69,6 +79,8 @@ Field Count(std::string name, uint64_t value) {
 Field Bytes(std::string name, uint64_t value) {
   return {std::move(name), HumanBytes(value), std::to_string(value)};
 }
+
+Field Unknown(std::string name) { return {std::move(name), "-", "null"}; }
 
 std::string JsonString(const std::string& value) {
   std::string quoted = "\"";
@@ -109,6 +121,14 @@ void Print(const std::vector<Record>& records, Format format) {
     case Format::kYaml:
       return PrintYaml(records);
   }
+}
+
+void Complain(const absl::Status& status) {
+  if (status.ok()) return;
+  const ErrorDetails error = DescribeError(status);
+  const std::string hint = HintFor(error);
+  std::fprintf(stderr, "hotrowctl: %s\n", error.message.c_str());
+  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
 }
 
 }  // namespace hotrow::ctl

@@ -1,7 +1,7 @@
-// Records as a table for people, or as JSON or YAML for programs.
+// Records as a table for people, or as JSON or YAML for programs, and errors for people.
 //
-// Thread safety: pure functions that print to stdout. A record's fields have the same names in the
-// same order in all records of a list.
+// Thread safety: pure functions that print to stdout, errors to stderr. A record's fields have the
+// same names in the same order in all records of a list.
 
 #pragma once
 
@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/status/status.h"
 
 namespace hotrow::ctl {
 
@@ -24,10 +26,15 @@ using Record = std::vector<Field>;
 Field Text(std::string name, const std::string& value);
 Field Count(std::string name, uint64_t value);
 Field Bytes(std::string name, uint64_t value);  // a table shows units
+// What nobody has said, as of a shard that does not answer: "-" in a table, null elsewhere.
+Field Unknown(std::string name);
 
 std::string JsonString(const std::string& value);
 std::string HumanBytes(uint64_t bytes);
 
 void Print(const std::vector<Record>& records, Format format);
+
+// What is wrong and what to do next, in terms of hotrowctl. Nothing for OK.
+void Complain(const absl::Status& status);
 
 }  // namespace hotrow::ctl

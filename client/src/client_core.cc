@@ -145,7 +145,8 @@ absl::Status ClientCore::CheckPush(std::span<const PushPart> parts,
   absl::Status status = CheckUsable();
   if (!status.ok()) return status;
   if (options_.access != Access::kTrain) {
-    return absl::FailedPreconditionError("a client that was connected to inspect cannot push");
+    return InvalidInput("", "a client that was connected to inspect cannot push",
+                        "Connect with Access::kTrain.");
   }
   status = session_.lost();
   if (!status.ok()) return status;
@@ -239,7 +240,7 @@ Future<PushCounts> ClientCore::StartPush(std::span<const PushPart> parts,
     const auto pending = push.lock();
     if (owner == nullptr || pending == nullptr) return absl::OkStatus();
     const absl::Status outage = owner->OutageOf(*pending);
-    return outage.ok() ? outage : owner->StillPending(outage);
+    return outage.ok() ? outage : owner->StillPending(outage, *pending);
   });
   return Future<PushCounts>(state);
 }
@@ -257,32 +258,8 @@ absl::StatusOr<PushCounts> ClientCore::PushAndWait(std::span<const PushPart> par
       .wait = [&](TimePoint until) { return (result = state->Take(until)).has_value(); },
       .shards = [&] { return (*started)->open_shards(); }};
   const absl::Status outage = WaitThroughOutages(wait, patience);
-  if (!result.has_value()) return StillPending(outage);
+  if (!result.has_value()) return StillPending(outage, **started);
   return *std::move(result);
-}
-
-absl::Status ClientCore::Flush(std::optional<std::chrono::milliseconds> timeout) {
-  const absl::Status status = CheckUsable();
-  if (!status.ok()) return status;
-  return FlushFor(PatienceOf(timeout));
-}
-
-absl::Status ClientCore::FlushFor(client::Patience patience) {
-  const Wait wait{.wait = [&](TimePoint until) { return session_.WaitUntilNonePending(until); },
-                  .shards =
-                      [&] {
-                        std::vector<uint32_t> shards;
-                        for (const auto& channel : channels_) {
-                          if (!channel->pushes().empty()) shards.push_back(channel->shard());
-                        }
-                        return shards;
-                      }};
-  wire::ErrorInfo outage = wire::FromStatus(WaitThroughOutages(wait, patience));
-  const absl::Status flushed = session_.CheckNonePending();
-  if (flushed.ok()) return unclaimed_->Take();
-  if (outage.ok()) return flushed;
-  outage.message = absl::StrCat(std::string(flushed.message()), "; ", outage.message);
-  return wire::ToStatus(outage);
 }
 
 void ClientCore::CloseSessions() {
@@ -296,22 +273,6 @@ void ClientCore::CloseSessions() {
       [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         return channel.parameter().AsyncCloseSession(context, request, queue);
       });
-}
-
-// Waits for the pushes that are still pending, and gives up those that it cannot wait for.
-absl::Status ClientCore::FlushAtClose() {
-  const absl::Status flushed = FlushFor({.deadline = DeadlineOf(std::nullopt)});
-  const int64_t given_up = session_.pending();
-  if (given_up == 0) return flushed;
-  const absl::Status error = wire::ToStatus(
-      {.kind = wire::ErrorKind::kSessionLost,
-       .message = absl::StrCat("the client was closed before ", given_up,
-                               " pushes were acknowledged: they were given up, and whether they "
-                               "were applied is unknown"),
-       .hint =
-           "Call flush() before close(), with a timeout that outlasts the trouble of the shards."});
-  for (const auto& channel : channels_) channel->pushes().Fail(error);
-  return error;
 }
 
 absl::Status ClientCore::Close() {

@@ -2,8 +2,12 @@
 // from checked input to their operations.
 //
 // Thread safety: every method, from any thread. Ownership: shared by the client and its tables; a
-// process that was forked leaks it, because its threads are not there to be stopped. Errors: no
-// method waits longer than its deadline, and none works after Close or across a fork.
+// process that was forked leaks it, because its threads are not there to be stopped. Bounds: a pull
+// or a push waits as long as its Patience allows, which absences of shards extend where no timeout
+// was given, up to recovery_timeout; Close for pending pushes as long as a call, 1 s more for the
+// shards to end its session, and until its threads are quiet, whose calls are cancelled first.
+// Errors: nothing works after Close or across a fork. Unavailable and DeadlineExceeded of a push
+// mean that it is pending, Overloaded that nothing was sent.
 
 #pragma once
 
@@ -94,7 +98,10 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
                                                                  wire::Operation operation,
                                                                  const PushState& state);
   absl::Status CheckPush(std::span<const PushPart> parts, wire::Operation operation) const;
-  absl::Status StillPending(const absl::Status& outage) const;
+  // What keeps the pushes that wait for `shards` from being acknowledged: `outage`, else the
+  // troubles of these shards as DeadlineExceeded.
+  wire::ErrorInfo WhyPending(const absl::Status& outage, const std::vector<uint32_t>& shards) const;
+  absl::Status StillPending(const absl::Status& outage, const client::PushOperation& push) const;
   // What ClientCore waits for in slices: `wait` returns true once it is over, or false at `until`;
   // `shards` are those that it waits for.
   struct Wait {
@@ -105,9 +112,11 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   // shards has been away for recovery_timeout: Unavailable then.
   absl::Status WaitThroughOutages(const Wait& wait, client::Patience patience) const;
   absl::Status OutageOf(const client::PushOperation& push) const;
-  // Overloaded, or Unavailable when room was to come from shards that are away for too long.
+  // Overloaded when there was no room in time, or it was to come from shards that are away for too
+  // long.
   absl::Status TakeBytes(int64_t bytes, client::Patience patience);
-  absl::Status FlushFor(client::Patience patience);
+  // None once no push is pending, else why some are.
+  wire::ErrorInfo WaitForPushes(client::Patience patience);
   absl::Status FlushAtClose();
   void CloseSessions();
 

@@ -90,7 +90,8 @@ void NameShard(wire::ErrorInfo& error, uint32_t shard, const std::string& addres
   error.shard = static_cast<int32_t>(shard);
   error.message = absl::StrCat("shard ", shard, " at ", address, ": ", error.message);
   if (error.kind == wire::ErrorKind::kUnavailable && error.hint.empty()) {
-    error.hint = "Check that hotrow-server runs there and that the address is reachable.";
+    error.hint =
+        "Check that hotrow-server runs there, not suspended, and that the address is reachable.";
   }
 }
 
@@ -99,6 +100,18 @@ absl::Status NameShard(const absl::Status& status, uint32_t shard, const std::st
   if (error.shard >= 0) return status;
   NameShard(error, shard, address);
   return wire::ToStatus(error);
+}
+
+absl::Status NotReached(const absl::Status& trouble, uint32_t shard, const std::string& address) {
+  wire::ErrorInfo error = wire::FromStatus(trouble);
+  if (error.shard >= 0) {
+    absl::StrAppend(&error.message, " (and so until the deadline)");
+    return wire::ToStatus(error);
+  }
+  const std::string cause = error.ok() ? "no answer" : error.message;
+  return NameShard(wire::MakeError(wire::ErrorKind::kUnavailable,
+                                   absl::StrCat("not reachable within the deadline (", cause, ")")),
+                   shard, address);
 }
 
 absl::Status PushesCannotGoOn(wire::ErrorInfo cause) {

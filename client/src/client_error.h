@@ -23,6 +23,10 @@ absl::Status ClosedError();
 absl::Status NameShard(const absl::Status& status, uint32_t shard, const std::string& address);
 void NameShard(wire::ErrorInfo& error, uint32_t shard, const std::string& address);
 
+// Why a shard was not reached by a deadline. What it said itself, which names it already, keeps its
+// kind and its hint; a transport's words become Unavailable.
+absl::Status NotReached(const absl::Status& trouble, uint32_t shard, const std::string& address);
+
 // Why the session of a push that can never be acknowledged is over.
 absl::Status PushesCannotGoOn(wire::ErrorInfo cause);
 

@@ -1,7 +1,10 @@
 // How the calls of a client wait: through the absence of shards, and no longer than they may.
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/src/client_core.h"
+#include "client/src/client_error.h"
 #include "client/src/push_operation.h"
 #include "proto/wire/status_codec.h"
 
@@ -16,16 +19,26 @@ namespace {
 // While a shard is away, waits are cut into slices, to see when it is back.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
-absl::Status NoRoom(const absl::Status& outage) {
-  wire::ErrorInfo error = wire::FromStatus(outage);
-  const std::string cause = error.ok() ? "" : absl::StrCat("; ", error.message);
-  if (error.ok()) {
-    error.kind = wire::ErrorKind::kOverloaded;
-    error.hint = "Wait for earlier calls, or raise max_in_flight_bytes.";
-  }
-  error.message = absl::StrCat(
-      "nothing was sent: max_in_flight_bytes of earlier calls were still in flight", cause);
-  return wire::ToStatus(error);
+// The kind and no shard, whatever the cause: an outage's own kind would say that the call is still
+// pending.
+absl::Status NoRoom(int64_t bytes, int64_t budget, const absl::Status& outage) {
+  const wire::ErrorInfo cause = wire::FromStatus(outage);
+  return wire::ToStatus(
+      {.kind = wire::ErrorKind::kOverloaded,
+       .message = absl::StrCat("nothing was sent: earlier calls have not left room for its ", bytes,
+                               " bytes among the ", budget,
+                               " that a client may have in flight (max_in_flight_bytes)",
+                               cause.ok() ? "" : "; ", cause.message),
+       .hint = absl::StrCat("Wait for the results of earlier calls, or until flush() returns, then "
+                            "make this call again; keep fewer or smaller calls in flight.",
+                            cause.hint.empty() ? "" : " ", cause.hint)});
+}
+
+// An error that says first what is pending and what to do about it, then `why`.
+absl::Status Pending(const std::string& what, const std::string& what_to_do, wire::ErrorInfo why) {
+  why.message = why.message.empty() ? what : absl::StrCat(what, "; ", why.message);
+  why.hint = why.hint.empty() ? what_to_do : absl::StrCat(what_to_do, " ", why.hint);
+  return wire::ToStatus(why);
 }
 
 }  // namespace
@@ -54,7 +67,7 @@ absl::Status ClientCore::TakeBytes(int64_t bytes, client::Patience patience) {
                         return holders;  // all are away
                       }};
   const absl::Status outage = WaitThroughOutages(wait, patience);
-  return taken ? absl::OkStatus() : NoRoom(outage);
+  return taken ? absl::OkStatus() : NoRoom(bytes, options_.max_in_flight_bytes, outage);
 }
 
 absl::Status ClientCore::WaitThroughOutages(const Wait& wait, client::Patience patience) const {
@@ -76,22 +89,76 @@ absl::Status ClientCore::WaitThroughOutages(const Wait& wait, client::Patience p
   }
 }
 
-absl::Status ClientCore::StillPending(const absl::Status& outage) const {
-  const wire::ErrorInfo away = wire::FromStatus(outage);
-  std::string trouble = away.ok() ? "" : absl::StrCat("; ", away.message);
-  for (const auto& channel : channels_) {
-    absl::Status status = channel->trouble();
-    if (status.ok()) status = wire::ToStatus(channel->pushes().refusal());
-    if (away.ok() && !status.ok()) absl::StrAppend(&trouble, "; ", std::string(status.message()));
+wire::ErrorInfo ClientCore::WhyPending(const absl::Status& outage,
+                                       const std::vector<uint32_t>& shards) const {
+  if (!outage.ok()) return wire::FromStatus(outage);
+  wire::ErrorInfo why;
+  for (const uint32_t shard : shards) {
+    wire::ErrorInfo trouble = wire::FromStatus(channels_[shard]->trouble());
+    if (trouble.ok()) trouble = channels_[shard]->pushes().refusal();
+    if (trouble.ok()) continue;
+    if (why.ok()) {
+      why = std::move(trouble);
+    } else {
+      absl::StrAppend(&why.message, "; ", trouble.message);
+    }
   }
-  return wire::ToStatus(
-      {.kind = away.ok() ? wire::ErrorKind::kDeadlineExceeded : away.kind,
-       .message = absl::StrCat("the push is not acknowledged yet and still pending: it is neither "
-                               "lost nor sent twice",
-                               trouble),
-       .hint =
-           absl::StrCat("Do not push the same gradients again; flush() waits for it. ", away.hint),
-       .shard = away.shard});
+  why.kind = wire::ErrorKind::kDeadlineExceeded;
+  if (!why.message.empty() || shards.empty()) return why;
+  // All are connected, and silent.
+  why.message = "no answer yet";
+  if (shards.size() > 1) absl::StrAppend(&why.message, ", nor of ", shards.size() - 1, " others");
+  why.hint = "The shard is connected but slow or suspended; see its status.";
+  client::NameShard(why, shards[0], channels_[shards[0]]->address());
+  return why;
+}
+
+absl::Status ClientCore::StillPending(const absl::Status& outage, const PushOperation& push) const {
+  return Pending(
+      "the push is not acknowledged yet and still pending: it is neither lost nor sent twice",
+      "Do not push the same gradients again; flush() waits for it.",
+      WhyPending(outage, push.open_shards()));
+}
+
+wire::ErrorInfo ClientCore::WaitForPushes(client::Patience patience) {
+  const auto shards = [&] {
+    std::vector<uint32_t> waiting;
+    for (const auto& channel : channels_) {
+      if (!channel->pushes().empty()) waiting.push_back(channel->shard());
+    }
+    return waiting;
+  };
+  const Wait wait{.wait = [&](TimePoint until) { return session_.WaitUntilNonePending(until); },
+                  .shards = shards};
+  const absl::Status outage = WaitThroughOutages(wait, patience);
+  if (session_.pending() == 0) return {};
+  return WhyPending(outage, shards());
+}
+
+absl::Status ClientCore::Flush(std::optional<std::chrono::milliseconds> timeout) {
+  const absl::Status status = CheckUsable();
+  if (!status.ok()) return status;
+  const wire::ErrorInfo why = WaitForPushes(PatienceOf(timeout));
+  if (why.ok()) return unclaimed_->Take();
+  return Pending(
+      absl::StrCat(session_.pending(), " pushes are still pending, neither lost nor sent twice"),
+      "Do not push the same gradients again; flush() again waits for them.", why);
+}
+
+// Gives up the pushes that it cannot wait for.
+absl::Status ClientCore::FlushAtClose() {
+  wire::ErrorInfo why = WaitForPushes({.deadline = DeadlineOf(std::nullopt)});
+  if (why.ok()) return unclaimed_->Take();
+  why.kind = wire::ErrorKind::kSessionLost;
+  const absl::Status error =
+      Pending(absl::StrCat("the client was closed before ", session_.pending(),
+                           " pushes were acknowledged: they were given up, and whether they were "
+                           "applied is unknown"),
+              "A new client can read which rows have changed; where every update counts, restore "
+              "what was saved last. A flush() before close() can be repeated, close() cannot.",
+              why);
+  for (const auto& channel : channels_) channel->pushes().Fail(error);
+  return error;
 }
 
 }  // namespace hotrow

@@ -93,9 +93,10 @@ class PushOperation::Message final : public ShardRequest {
   }
 
   // Numbers that are given up leave a hole that nothing behind it can pass: the session is over.
+  // They may have been applied, so the error is never one of a push that was not sent.
   void OnFailure(const absl::Status& status) override {
     operation_->environment_.session->MarkLost(status);
-    operation_->AddError(shard_, status);
+    operation_->AddError(shard_, PushesCannotGoOn(wire::FromStatus(status)));
     operation_->FinishMessage(shard_);
   }
 

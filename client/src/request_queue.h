@@ -67,7 +67,8 @@ class RequestQueue {
   void Attach(std::shared_ptr<MessageStream> stream);
   // The stream is gone: everything that it had sent waits again.
   void Detach();
-  // What keeps the shard from being connected, for those whose deadline passes meanwhile.
+  // What keeps the shard from being connected, for those whose deadline passes meanwhile. It names
+  // the shard when that said so itself.
   void NoteTrouble(const absl::Status& why);
   // Unavailable when the shard has been away for recovery_timeout at `now`.
   absl::Status outage(TimePoint now) const;
@@ -114,7 +115,7 @@ class RequestQueue {
   bool HasLeave(Entry& entry) HOTROW_REQUIRES(mutex_);
   TimePoint GiveUpAt() const HOTROW_REQUIRES(mutex_);
   absl::Status DeadlineError(const wire::ErrorInfo& refusal) const HOTROW_REQUIRES(mutex_);
-  std::string WhyAway() const HOTROW_REQUIRES(mutex_);
+  wire::ErrorInfo WhyAway() const HOTROW_REQUIRES(mutex_);
   bool IsAway() const HOTROW_REQUIRES(mutex_) { return stream_ == nullptr || turned_away_; }
   void NoteAbsence(TimePoint now) HOTROW_REQUIRES(mutex_);
   void NoteAnswer(const std::optional<Again>& again) HOTROW_REQUIRES(mutex_);
@@ -140,8 +141,8 @@ class RequestQueue {
   bool turned_away_ HOTROW_GUARDED_BY(mutex_) = false;  // the last answer was kUnavailable
   RetryBudget budget_ HOTROW_GUARDED_BY(mutex_){Now()};
   int let_in_ HOTROW_GUARDED_BY(mutex_) = kSendWindow;  // replies since a refusal for want of room
-  absl::Status trouble_ HOTROW_GUARDED_BY(mutex_);
-  absl::Status failed_ HOTROW_GUARDED_BY(mutex_);  // not OK once Fail was called
+  absl::Status trouble_ HOTROW_GUARDED_BY(mutex_);      // as NoteTrouble was told
+  absl::Status failed_ HOTROW_GUARDED_BY(mutex_);       // not OK once Fail was called
 };
 
 }  // namespace hotrow::client

@@ -7,43 +7,43 @@
 
 namespace hotrow::client {
 
-std::string RequestQueue::WhyAway() const {
+// Names the shard when the words are its own.
+wire::ErrorInfo RequestQueue::WhyAway() const {
   if (turned_away_ && stream_ != nullptr) {
     for (const auto& [id, entry] : entries_) {
-      if (!entry.refusal.ok()) return entry.refusal.message;
+      if (entry.refusal.kind == wire::ErrorKind::kUnavailable) return entry.refusal;
     }
-    return "it takes nothing";
+    return {.kind = wire::ErrorKind::kUnavailable, .message = "it takes nothing"};
   }
-  return trouble_.ok() ? "not connected" : std::string(trouble_.message());
+  if (!trouble_.ok()) return wire::FromStatus(trouble_);
+  return {.kind = wire::ErrorKind::kUnavailable, .message = "not connected"};
 }
 
 absl::Status RequestQueue::AwayError() const {
-  const std::string cause = WhyAway();
-  return NameShard(
-      wire::ToStatus({.kind = wire::ErrorKind::kUnavailable,
-                      .message = absl::StrCat("away for longer than recovery_timeout, ",
-                                              recovery_timeout_.count(), " ms (", cause, ")"),
-                      .hint = "Check that hotrow-server runs there and that the address is "
-                              "reachable. The client goes on trying to connect."}),
-      shard_, address_);
+  wire::ErrorInfo error = WhyAway();
+  const std::string so_long =
+      absl::StrCat("for longer than recovery_timeout, ", recovery_timeout_.count(), " ms");
+  // One kind, whatever the cause: it tells that a push that waits for the shard is still pending.
+  error.kind = wire::ErrorKind::kUnavailable;
+  if (error.shard >= 0) {
+    absl::StrAppend(&error.message, " (and so ", so_long, ")");
+  } else {
+    error.message = absl::StrCat("away ", so_long, " (", error.message, ")");
+    error.hint =
+        "Check that hotrow-server runs there, not suspended, and that the address is reachable. "
+        "The client goes on trying to connect.";
+    NameShard(error, shard_, address_);
+  }
+  return wire::ToStatus(error);
 }
 
 absl::Status RequestQueue::DeadlineError(const wire::ErrorInfo& refusal) const {
-  if (stream_ == nullptr) {
-    return NameShard(
-        wire::MakeError(wire::ErrorKind::kUnavailable,
-                        absl::StrCat("not reachable within the deadline (", WhyAway(), ")")),
-        shard_, address_);
-  }
-  if (!refusal.ok()) {  // which names the shard
-    wire::ErrorInfo error = refusal;
-    absl::StrAppend(&error.message, " (and so until the deadline)");
-    return wire::ToStatus(error);
-  }
+  if (stream_ == nullptr) return NotReached(trouble_, shard_, address_);
+  if (!refusal.ok()) return NotReached(wire::ToStatus(refusal), shard_, address_);
   return NameShard(
       wire::ToStatus({.kind = wire::ErrorKind::kDeadlineExceeded,
                       .message = "no answer within the deadline",
-                      .hint = "The shard is connected but slow or stopped; see its status."}),
+                      .hint = "The shard is connected but slow or suspended; see its status."}),
       shard_, address_);
 }
 

@@ -3,7 +3,7 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "client/src/client_error.h"
 #include "client/src/interruptible.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/hashes.h"
@@ -73,17 +73,6 @@ bool Session::WaitUntilNonePending(TimePoint deadline) {
   return true;
 }
 
-absl::Status Session::CheckNonePending() const {
-  MutexLock lock(mutex_);
-  if (pending_ > 0) {
-    return wire::ToStatus(
-        {.kind = wire::ErrorKind::kDeadlineExceeded,
-         .message = absl::StrCat(pending_, " pushes are still pending"),
-         .hint = "They are neither lost nor sent twice: flush again to wait for them."});
-  }
-  return absl::OkStatus();
-}
-
 int64_t Session::pending() const {
   MutexLock lock(mutex_);
   return pending_;
@@ -91,7 +80,7 @@ int64_t Session::pending() const {
 
 void Session::MarkLost(const absl::Status& cause) {
   MutexLock lock(mutex_);
-  if (lost_.ok()) lost_ = cause;
+  if (lost_.ok()) lost_ = PushesCannotGoOn(wire::FromStatus(cause));
 }
 
 absl::Status Session::lost() const {

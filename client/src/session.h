@@ -2,7 +2,8 @@
 // how many pushes are not yet acknowledged.
 //
 // Thread safety: every method, from any thread. Errors: once lost, a session stays lost, and
-// nothing is numbered any more.
+// nothing is numbered any more: SessionLost, whatever the cause was, so that no caller takes it for
+// a push that is pending or for one that may be made again.
 
 #pragma once
 
@@ -42,7 +43,8 @@ class Session {
   void SetOwnerEpoch(uint32_t partition, uint64_t epoch);
 
   // Gives `sub_pushes` their numbers and calls `enqueue` before anything else can be numbered, so
-  // that numbers go out in order. Counts one push as pending. SessionLost when there is no session.
+  // that numbers go out in order. Counts one push as pending. When the session is lost, lost():
+  // then nothing was numbered.
   absl::Status Number(const std::vector<wire::SubPush*>& sub_pushes,
                       const std::function<void()>& enqueue);
   // A push is over.
@@ -50,12 +52,11 @@ class Session {
 
   // False when some are still pending at the deadline, or the wait was interrupted.
   bool WaitUntilNonePending(TimePoint deadline);
-  // DeadlineExceeded while some are pending.
-  absl::Status CheckNonePending() const;
   int64_t pending() const;
 
   // The first cause is kept.
   void MarkLost(const absl::Status& cause);
+  // OK, or SessionLost with the words, shard and hint of that cause.
   absl::Status lost() const;
 
  private:

@@ -82,10 +82,7 @@ absl::Status ShardChannel::WaitUntilUp(TimePoint deadline) {
   MutexLock lock(mutex_);
   while (state_ != State::kUp && over_.ok()) {
     if (!WaitUntil(changed_, mutex_, deadline) && state_ != State::kUp && over_.ok()) {
-      const std::string cause = last_error_.ok() ? "no answer" : std::string(last_error_.message());
-      return Named(
-          wire::MakeError(wire::ErrorKind::kUnavailable,
-                          absl::StrCat("not reachable within the deadline (", cause, ")")));
+      return NotReached(last_error_, options_.shard, options_.address);
     }
   }
   return over_;
@@ -184,7 +181,7 @@ absl::Status ShardChannel::CheckCluster(const v1::GetShardMapResponse& response)
   for (uint32_t p = 0; same && p < first.partitions(); ++p) same = map->owner(p) == first.owner(p);
   if (!same) {
     return Named(wire::ToStatus(
-        {.kind = wire::ErrorKind::kStaleMap,
+        {.kind = wire::ErrorKind::kInvalidArgument,
          .message = absl::StrCat("it has another shard map, ", Summary(*map),
                                  ", than the shard asked first, ", Summary(first)),
          .hint = "Give every server the same shards list, in one order, and partitions."}));
@@ -192,7 +189,7 @@ absl::Status ShardChannel::CheckCluster(const v1::GetShardMapResponse& response)
   if (!response.cluster_id().empty() && !options_.cluster_id.empty() &&
       response.cluster_id() != options_.cluster_id) {
     return Named(
-        wire::ToStatus({.kind = wire::ErrorKind::kStaleMap,
+        wire::ToStatus({.kind = wire::ErrorKind::kInvalidArgument,
                         .message = absl::StrCat("it belongs to cluster ", response.cluster_id(),
                                                 ", the shard asked first to ", options_.cluster_id),
                         .hint = "Check the shard list and the data directories of the servers."}));
@@ -224,7 +221,7 @@ absl::Status ShardChannel::CheckIdentity(const v1::GetShardMapResponse& response
 
 void ShardChannel::OnAnswer(const grpc::Status& status, const v1::GetShardMapResponse& response) {
   if (!status.ok()) {
-    TryLater(wire::FromGrpcStatus(status));
+    TryLater(Heard(status));
     return;
   }
   const absl::Status identity = CheckIdentity(response);
@@ -251,7 +248,7 @@ void ShardChannel::OpenSession() {
 
 void ShardChannel::OnSession(const grpc::Status& status, const v1::OpenSessionResponse& response) {
   if (!status.ok()) {
-    const absl::Status error = wire::FromGrpcStatus(status);
+    const absl::Status error = Heard(status);
     if (!IsPermanent(error)) {
       TryLater(error);
       return;
@@ -310,7 +307,7 @@ void ShardChannel::OnWritten(MessageStream& stream) { QueueOf(stream).OnWritten(
 void ShardChannel::OnClosed(MessageStream& stream, const grpc::Status& status) {
   const absl::Status why =
       status.ok() ? wire::MakeError(wire::ErrorKind::kUnavailable, "the shard ended the stream")
-                  : wire::FromGrpcStatus(status);
+                  : Heard(status);
   QueueOf(stream).Detach();
   bool last = false;
   absl::Status cause;
@@ -341,6 +338,20 @@ void ShardChannel::TryLater(const absl::Status& why) {
 
 absl::Status ShardChannel::Named(const absl::Status& status) const {
   return NameShard(status, options_.shard, options_.address);
+}
+
+// A shard signs what it says with its number, and is named then by its address too. The words of a
+// transport stay without a name.
+absl::Status ShardChannel::Heard(const grpc::Status& status) const {
+  wire::ErrorInfo error = wire::FromStatus(wire::FromGrpcStatus(status));
+  if (error.shard >= 0) {
+    error.shard = -1;
+    NameShard(error, options_.shard, options_.address);
+  } else if (error.message.empty() || error.message == "CANCELLED") {
+    // All that gRPC says of a connection whose keepalive was not answered.
+    error.message = "the connection was given up: no sign of life from the shard";
+  }
+  return wire::ToStatus(error);
 }
 
 }  // namespace hotrow::client

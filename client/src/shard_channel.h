@@ -50,7 +50,8 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
 
   // Begins to connect.
   void Start();
-  // Unavailable when the shard is not up by the deadline; what made it give up for ever, at once.
+  // When the shard is not up by the deadline: what it said itself, as Overloaded when it has no
+  // place for a session, else Unavailable. What made the channel give up for ever, at once.
   absl::Status WaitUntilUp(TimePoint deadline);
   // What is wrong with the connection, or was, until the next good reply.
   absl::Status trouble();
@@ -91,6 +92,7 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
   void Call(Issue issue, Done done);
   RequestQueue& QueueOf(const MessageStream& stream) HOTROW_EXCLUDES(mutex_);
   absl::Status Named(const absl::Status& status) const;
+  absl::Status Heard(const grpc::Status& status) const;
 
   const Options options_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -105,8 +107,9 @@ class ShardChannel final : public MessageStream::Listener, public Timed {
   TimePoint next_attempt_ HOTROW_GUARDED_BY(mutex_) = Never();
   int attempts_ HOTROW_GUARDED_BY(mutex_) = 0;
   uint64_t server_start_id_ HOTROW_GUARDED_BY(mutex_) = 0;  // 0: never connected
-  absl::Status last_error_ HOTROW_GUARDED_BY(mutex_);       // OK after a good reply
-  absl::Status break_cause_ HOTROW_GUARDED_BY(mutex_);      // why the streams end, while they do
+  // OK after a good reply; names the shard when that said so itself.
+  absl::Status last_error_ HOTROW_GUARDED_BY(mutex_);
+  absl::Status break_cause_ HOTROW_GUARDED_BY(mutex_);  // why the streams end, while they do
   absl::Status over_ HOTROW_GUARDED_BY(mutex_);
   std::function<void()> cancel_call_ HOTROW_GUARDED_BY(mutex_);
   std::shared_ptr<MessageStream> pull_stream_ HOTROW_GUARDED_BY(mutex_);

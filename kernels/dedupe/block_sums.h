@@ -36,6 +36,12 @@ class BlockSums {
   // Completes the sums; a target without addends gets zeros.
   void Finish();
 
+  // Of the memory that is kept between uses.
+  int64_t workspace_bytes() const {
+    return static_cast<int64_t>((seen_.capacity() + later_block_.capacity()) * sizeof(int32_t) +
+                                blocks_.capacity() * sizeof(float));
+  }
+
  private:
   // Block for the addend number `seen` >= kSumBlock of a target.
   float* LaterBlock(int32_t target, int32_t seen);

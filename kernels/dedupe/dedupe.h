@@ -29,6 +29,11 @@ class Deduper {
   std::span<const Key> unique() const { return {unique_.data(), static_cast<size_t>(count_)}; }
   // (n) index into unique(), or kSkippedPosition.
   std::span<const int32_t> inverse() const { return {inverse_.data(), static_cast<size_t>(n_)}; }
+  // Of the workspace that is kept between calls.
+  int64_t workspace_bytes() const {
+    return static_cast<int64_t>(unique_.capacity() * sizeof(Key) +
+                                (inverse_.capacity() + table_.capacity()) * sizeof(int32_t));
+  }
 
  private:
   void StartTable(int64_t expected_unique);
@@ -64,6 +69,12 @@ class DuplicateSummer {
   // On the threads of a space or, without one, on the calling thread: the bits are the same.
   void Run(const HostSpace& space, const SumInput& input, float* sums);
   void Run(const SumInput& input, float* sums) { Run(HostSpace(), input, sums); }
+  // Of the workspace that is kept between calls.
+  int64_t workspace_bytes() const {
+    int64_t bytes = 0;
+    for (const BlockSums& blocks : blocks_) bytes += blocks.workspace_bytes();
+    return bytes;
+  }
 
  private:
   std::vector<BlockSums> blocks_;  // one a thread

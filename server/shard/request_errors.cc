@@ -69,7 +69,7 @@ wire::ErrorInfo QueueFull() {
 wire::ErrorInfo Draining() {
   wire::ErrorInfo error =
       Make(wire::ErrorKind::kUnavailable, "the shard is draining and takes no new work",
-           "end its process and start its successor: calls wait for that one");
+           "a drain is for good: start the shard's successor");
   error.retry_after_ms = kRetryAfterMs;
   return error;
 }

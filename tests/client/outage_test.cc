@@ -18,9 +18,26 @@ using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kRecovery{400};
+constexpr char kIsItThere[] = "Check that hotrow-server runs there";
 
 bool Says(const absl::Status& status, const std::string& words) {
   return std::string(status.message()).find(words) != std::string::npos;
+}
+
+bool Suggests(const absl::Status& status, const std::string& words) {
+  return DescribeError(status).hint.find(words) != std::string::npos;
+}
+
+// That the error is about shard 1, and names it once.
+void ExpectOfShard1(const absl::Status& status, const std::string& address) {
+  const ErrorDetails error = DescribeError(status);
+  EXPECT_EQ(error.shard, 1);
+  const std::string name = "shard 1 at " + address;
+  const size_t at = error.message.find(name);
+  ASSERT_NE(at, std::string::npos) << error.message;
+  EXPECT_EQ(error.message.find(name, at + 1), std::string::npos) << error.message;
+  ASSERT_FALSE(error.hint.empty());
+  EXPECT_NE(error.hint.back(), ' ');
 }
 
 // A client of two shards, of which the second can be cut off.
@@ -136,11 +153,17 @@ TEST_F(Outage, ADrainedShardIsSaidToDrainAtTheDeadline) {
   const absl::Status pulled = Pull(away_, {.timeout = milliseconds(300)});
   EXPECT_EQ(KindOf(pulled), ErrorKind::kUnavailable) << pulled;
   EXPECT_TRUE(Says(pulled, address()) && Says(pulled, "draining")) << pulled;
+  ExpectOfShard1(pulled, address());
   const auto pushed =
       table_->Push(away_, std::vector<float>(away_.size()), {.timeout = milliseconds(300)});
   EXPECT_EQ(KindOf(pushed), ErrorKind::kDeadlineExceeded) << pushed.status();
   EXPECT_TRUE(Says(pushed.status(), address()) && Says(pushed.status(), "draining"))
       << pushed.status();
+  ExpectOfShard1(pushed.status(), address());
+  const absl::Status flushed = client_->Flush(milliseconds(10));
+  EXPECT_EQ(KindOf(flushed), ErrorKind::kDeadlineExceeded) << flushed;
+  EXPECT_TRUE(Says(flushed, "1 pushes") && Says(flushed, "draining")) << flushed;
+  ExpectOfShard1(flushed, address());
   EXPECT_OK(Pull(here_));
 }
 
@@ -151,9 +174,13 @@ TEST_F(Outage, ADrainedShardIsAwayAfterRecoveryTimeout) {
   const absl::Status pulled = Pull(away_);
   EXPECT_EQ(KindOf(pulled), ErrorKind::kUnavailable) << pulled;
   EXPECT_TRUE(Says(pulled, "recovery_timeout") && Says(pulled, "draining")) << pulled;
+  ExpectOfShard1(pulled, address());
+  EXPECT_FALSE(Suggests(pulled, kIsItThere)) << "it is";
+  EXPECT_TRUE(Suggests(pulled, "successor"));
   const absl::Status pushed = Push(away_);
   EXPECT_EQ(KindOf(pushed), ErrorKind::kUnavailable) << pushed;
   EXPECT_TRUE(Says(pushed, "still pending") && Says(pushed, "draining")) << pushed;
+  ExpectOfShard1(pushed, address());
   EXPECT_GE(Clock::now() - began, kRecovery);
   EXPECT_LT(Clock::now() - began, seconds(20));
   EXPECT_OK(Push(here_));
@@ -205,7 +232,12 @@ TEST_F(Outage, CallsWithoutATimeoutHavePatienceWithAShardThatOnlyHangs) {
   ConnectWith({.patience = seconds(3), .recovery_timeout = seconds(60)});
   servers_.Signal(1, SIGSTOP);
   EXPECT_EQ(KindOf(Pull(away_)), ErrorKind::kDeadlineExceeded);
-  EXPECT_EQ(KindOf(Push(away_)), ErrorKind::kDeadlineExceeded);
+  const absl::Status pushed = Push(away_);
+  EXPECT_EQ(KindOf(pushed), ErrorKind::kDeadlineExceeded) << pushed;
+  ExpectOfShard1(pushed, address());
+  const absl::Status flushed = client_->Flush(milliseconds(10));
+  EXPECT_EQ(KindOf(flushed), ErrorKind::kDeadlineExceeded) << flushed;
+  ExpectOfShard1(flushed, address());
   servers_.Signal(1, SIGCONT);
   EXPECT_OK(client_->Flush(seconds(30)));
 }
@@ -230,12 +262,50 @@ TEST_F(Outage, WhoWaitsForRoomThatAnAbsentShardHoldsIsToldOfItToo) {
   auto push = table_->PushAsync(away_, std::vector<float>(away_.size(), 1.0F));
   const auto began = Clock::now();
   const absl::Status second = Push(away_);
-  EXPECT_EQ(KindOf(second), ErrorKind::kUnavailable) << second;
+  // Unavailable would say that it is still pending.
+  EXPECT_EQ(KindOf(second), ErrorKind::kOverloaded) << second;
+  EXPECT_EQ(DescribeError(second).shard, -1);
   EXPECT_TRUE(Says(second, "nothing was sent") && Says(second, address())) << second;
+  EXPECT_EQ(KindOf(Pull(away_)), ErrorKind::kOverloaded);
+  EXPECT_EQ(KindOf(table_->PushAsync(away_, std::vector<float>(away_.size())).Wait(seconds(1))),
+            ErrorKind::kOverloaded);
   EXPECT_LT(Clock::now() - began, seconds(20));
   ComeBack();
   EXPECT_OK(FlushOnceItIsBack());
   EXPECT_EQ(PullRows(*table_, away_), std::vector<float>(away_.size(), -2.0F));
+}
+
+TEST_F(Outage, AConnectionWithoutASignOfLifeIsSaidInWords) {
+  ConnectWith({.timeout = seconds(3), .keepalive = seconds(1)});
+  servers_.Signal(1, SIGSTOP);
+  const absl::Status pulled = Pull(away_);
+  EXPECT_TRUE(Says(pulled, "no sign of life")) << pulled;
+  ExpectOfShard1(pulled, address());
+  servers_.Signal(1, SIGCONT);
+}
+
+TEST_F(Outage, ConnectSaysThatAShardIsDraining) {
+  Drain();
+  const auto client =
+      Client::Connect({.addresses = {servers_.addresses()[0]}, .timeout = milliseconds(500)});
+  EXPECT_EQ(KindOf(client), ErrorKind::kUnavailable) << client.status();
+  EXPECT_TRUE(Says(client.status(), "draining")) << client.status();
+  ExpectOfShard1(client.status(), address());
+  EXPECT_FALSE(Suggests(client.status(), kIsItThere)) << "it is";
+  EXPECT_TRUE(Suggests(client.status(), "successor"));
+}
+
+TEST(ConnectTest, SaysThatAllSessionsOfAShardAreInUse) {
+  LocalServers servers(2, {"--queue-max-sessions=1"});
+  const auto first = servers.Connect();
+  const auto second =
+      Client::Connect({.addresses = {servers.addresses()[0]}, .timeout = milliseconds(500)});
+  EXPECT_EQ(KindOf(second), ErrorKind::kOverloaded) << second.status();
+  const ErrorDetails error = DescribeError(second.status());
+  EXPECT_EQ(error.shard, 0);
+  EXPECT_TRUE(Says(second.status(), "sessions") && Says(second.status(), servers.addresses()[0]))
+      << second.status();
+  EXPECT_TRUE(Suggests(second.status(), "close clients")) << error.hint;
 }
 
 TEST(ConnectOptionsTest, RefuseARecoveryTimeoutThatIsNotPositive) {

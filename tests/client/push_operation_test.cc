@@ -1,6 +1,7 @@
 #include "client/src/push_operation.h"
 
 #include "absl/strings/str_cat.h"
+#include "client/src/client_error.h"
 #include "client/src/request_queue.h"
 #include "client/src/shard_channel.h"
 #include "proto/wire/status_codec.h"
@@ -163,6 +164,19 @@ TEST(PushOperation, WaitingForAShardIsNotBounded) {
   const wire::SubPushResult answer = Retry(wire::ErrorKind::kOverloaded, "busy");
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(push.Answer(answer).has_value());
   EXPECT_OK(session.lost());
+}
+
+// Closed, as any other kind of what was not sent, would let its caller make it again.
+TEST(PushOperation, ANumberedPushThatIsGivenUpIsSessionLost) {
+  for (const absl::Status& cause :
+       {client::ClosedError(), client::InvalidInput("", "another shard is there")}) {
+    client::Session session({}, 1);
+    Push push(session);
+    push.messages[0]->OnFailure(cause);
+    ASSERT_EQ(KindOf(push.result), ErrorKind::kSessionLost) << push.result.status();
+    EXPECT_NE(push.result.status().message().find(cause.message()), absl::string_view::npos);
+    EXPECT_EQ(KindOf(session.lost()), ErrorKind::kSessionLost);
+  }
 }
 
 TEST(PushOperation, WhatWaitsBehindALostNumberFailsWithItsCause) {

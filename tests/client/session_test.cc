@@ -68,14 +68,30 @@ TEST(Session, NumbersNothingOnceItIsLostAndKeepsTheFirstCause) {
   EXPECT_EQ(sub_push.sequence, 0u);
 }
 
+// Another kind would say that the push is pending, or that it can be made again.
+TEST(Session, IsLostAsSessionLostWhateverTheCause) {
+  for (const auto kind : {wire::ErrorKind::kInvalidArgument, wire::ErrorKind::kStaleMap,
+                          wire::ErrorKind::kUnimplemented, wire::ErrorKind::kUnavailable}) {
+    Session session({}, 1);
+    session.MarkLost(wire::ToStatus(
+        {.kind = kind, .message = "shard 2 is another", .hint = "Look.", .shard = 2}));
+    wire::SubPush sub_push;
+    const ErrorDetails error = DescribeError(session.Number({&sub_push}, [] {}));
+    EXPECT_EQ(error.kind, ErrorKind::kSessionLost);
+    EXPECT_NE(error.message.find("shard 2 is another"), std::string::npos) << error.message;
+    EXPECT_EQ(error.hint, "Look.");
+    EXPECT_EQ(error.shard, 2);
+  }
+}
+
 TEST(Session, SaysWhatIsPending) {
   Session session({}, 1);
   NumbersOf(session, {0});
-  EXPECT_EQ(DescribeError(session.CheckNonePending()).kind, ErrorKind::kDeadlineExceeded);
+  EXPECT_EQ(session.pending(), 1);
   EXPECT_FALSE(session.WaitUntilNonePending(Now() + milliseconds(1)));
   session.Finished();
   EXPECT_TRUE(session.WaitUntilNonePending(Now()));
-  EXPECT_TRUE(session.CheckNonePending().ok());
+  EXPECT_EQ(session.pending(), 0);
 }
 
 }  // namespace

@@ -178,11 +178,59 @@ def test_an_unreachable_shard_is_one_and_the_others_are_shown() -> None:
             entries = json.loads(result.stdout)
             states = [entry["state"] for entry in entries]
             assert command == "slowlog" or states[0] == "unreachable" != states[1]
-            if command != "shards":
+            if command == "slowlog":
                 continue
-            assert sum(entry["partitions"] for entry in entries) == 64
-            for field in ("admin", "cluster_id", "map_version", "timeline", "start_id"):
-                assert entries[0][field] is None != entries[1][field], field
+            known = {"shard", "address", "state", "partitions"}
+            for field in set(entries[0]) - known:
+                assert entries[0][field] is None, (command, field)
+                assert entries[1][field] is not None, (command, field)
+            shown = _run(cluster.addresses[1], "--timeout", "2", command).stdout.splitlines()[1]
+            assert "-" in shown.split(), shown
+            assert command == "status" or sum(entry["partitions"] for entry in entries) == 64
+
+
+def test_stats_sums_what_the_others_answer_and_says_of_how_many() -> None:
+    with LocalCluster(3) as cluster:
+        with cluster.connect() as client:
+            for table in ("a", "b"):
+                rows = np.ones((300, 2), np.float32)
+                client.create_table(table, 2, **SCHEMA).push(np.arange(300), rows)
+        address = cluster.addresses[2]
+        whole = {entry["table"]: entry for entry in _json(address, "stats")}
+        assert {name: entry["shards"] for name, entry in whole.items()} == {"a": 3, "b": 3}
+        cluster.kill(0)  # also the one that knows all tables
+        for words in (["stats"], ["stats", "b"]):
+            result = _run(address, "-o", "json", "--timeout", "2", *words)
+            assert result.returncode == 1, result.stderr
+            assert cluster.addresses[0] in result.stderr
+            entries = {entry["table"]: entry for entry in json.loads(result.stdout)}
+            assert set(entries) == ({"a", "b"} if len(words) == 1 else {"b"})
+            assert entries["b"]["shards"] == 2
+            assert 0 < entries["b"]["rows"] < whole["b"]["rows"] == 300
+
+
+def test_stats_names_a_shard_that_has_forgotten_a_table_and_prints_the_rest() -> None:
+    with LocalCluster(2) as cluster:
+        with cluster.connect() as client:
+            client.create_table("lost", 2, **SCHEMA).push(
+                np.arange(300), np.ones((300, 2), np.float32)
+            )
+        cluster.kill(1)
+        cluster.start(1)
+        with cluster.connect() as client:
+            client.create_table("whole", 2, **SCHEMA)
+        result = _run(cluster.addresses[0], "-o", "json", "stats")
+        assert result.returncode == 3, result.stderr
+        assert cluster.addresses[1] in result.stderr
+        assert "'lost'" in result.stderr
+        assert "create_table" not in result.stderr  # a hint for programs
+        assert "hint: hotrowctl" in result.stderr
+        shards = {entry["table"]: entry["shards"] for entry in json.loads(result.stdout)}
+        assert shards == {"lost": 1, "whole": 2}
+        for words in (["get", "nope", "1"], ["stats", "nope"]):
+            result = _run(cluster.addresses[0], *words)
+            assert (result.returncode, result.stdout) == (3, "")
+            assert "create" not in result.stderr
 
 
 def test_help_and_reference_name_every_command_and_exit_code() -> None:

@@ -8,9 +8,10 @@
 //
 // Thread safety: every method of Client and Table, from any thread. Not across fork(): a child gets
 // a typed error. Ownership: a Table is a small handle that keeps its client alive. Results own the
-// received buffers they point into. Errors: absl::Status with a wire::ErrorInfo payload (kind,
-// table, shard, hint). Bad input is refused before any call. Bounds: at most
-// options.max_in_flight_bytes of requests and replies; a call that would exceed it waits.
+// received buffers they point into. Errors: absl::Status, of which DescribeError (hotrow/errors.h)
+// gives kind, table, shard and hint. Bad input is refused before any call. Bounds: at most
+// options.max_in_flight_bytes of requests and replies; a call that would exceed it waits, and ends
+// as Overloaded, with nothing sent, when it has waited as long as it may.
 
 #pragma once
 
@@ -167,7 +168,9 @@ class Table {
 
   // gradients (keys.size(), dim); repeated keys are summed by the order rule. CapacityFull lists
   // refused keys; all others were applied. After DeadlineExceeded and Unavailable it is still
-  // pending, neither lost nor sent twice: do not push it again, Flush waits for it.
+  // pending, neither lost nor sent twice: do not push it again, Flush waits for it. After
+  // Overloaded nothing was sent. SessionLost: this client pushes nothing more, and of what it had
+  // pending it is not known whether it was applied.
   absl::StatusOr<PushCounts> Push(std::span<const Key> keys, std::span<const float> gradients,
                                   const PushOptions& options = {}) const;
   Future<PushCounts> PushAsync(std::span<const Key> keys, std::span<const float> gradients,
@@ -240,12 +243,12 @@ class Client {
 
   // Waits until every push of this client is acknowledged, as long as any call when no timeout is
   // given: DeadlineExceeded then, and Unavailable when a shard is away for too long; they stay
-  // pending. Reports, once, a push that failed after its caller had stopped waiting for
-  // it.
+  // pending, and the error says what for. Reports, once, a push that failed after its caller had
+  // stopped waiting for it.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   // Flushes, ends the session and the connections. SessionLost when pushes were still pending after
   // options.timeout, or patience: they are given up, and whether they were applied is unknown.
-  // Later calls give FailedPrecondition. Idempotent.
+  // Later calls give kClosed. Idempotent.
   absl::Status Close();
 
   std::vector<ShardStatus> Status();  // one per shard, reachable or not

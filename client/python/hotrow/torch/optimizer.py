@@ -12,6 +12,7 @@ from torch import nn
 from hotrow.durability import age_of, warn_if_behind
 from hotrow.errors import (
     ClientClosed,
+    Error,
     ForkedProcess,
     InvalidArgument,
     KeyRange,
@@ -27,6 +28,14 @@ from hotrow.torch.workers import world_size
 
 # What the client itself refuses a push with, before it is numbered: nothing was sent.
 _NOT_SENT = (InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess)
+
+
+def _kept_from_being_sent(error: BaseException) -> bool:
+    """Whether the client refused a push, or Ctrl-C ended its wait for room."""
+    refusal = error if isinstance(error, Error) else error.__cause__
+    # With a shard, a server refused it: others may not have.
+    return isinstance(refusal, _NOT_SENT) and refusal.shard is None
+
 
 # Options of torch's optimizers that a parameter group could bring and a push does not carry.
 _NO_OPTIONS = {
@@ -205,12 +214,9 @@ class SparseOptimizer(torch.optim.Optimizer):
             native = self._modules[indices[0]][0].table.client.native
             try:
                 native.push_tables(parts)
-            except _NOT_SENT as error:
-                if error.shard is not None:  # a server refused it, others may not have
+            except BaseException as error:
+                if not _kept_from_being_sent(error):
                     self._sent(indices)
-                raise
-            except BaseException:
-                self._sent(indices)
                 raise
         self._sent(indices)
 

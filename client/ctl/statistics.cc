@@ -1,0 +1,145 @@
+// hotrowctl stats: the counters of tables, summed over the shards that answer.
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/commands.h"
+#include "client/src/client_error.h"
+#include "proto/wire/status_codec.h"
+
+namespace hotrow::ctl {
+namespace {
+
+// One table, over the shards that answered and have it.
+struct Sum {
+  TableStatistics statistics;
+  uint64_t shards = 0;
+};
+
+void Add(const TableStatistics& shard, Sum& sum) {
+  TableStatistics& to = sum.statistics;
+  ++sum.shards;
+  to.name = shard.name;
+  to.rows += shard.rows;
+  to.used_bytes += shard.used_bytes;
+  to.allocated_bytes += shard.allocated_bytes;
+  to.rows_pulled += shard.rows_pulled;
+  to.rows_pulled_initial += shard.rows_pulled_initial;
+  to.rows_pushed += shard.rows_pushed;
+  to.rows_created += shard.rows_created;
+  to.rows_refused += shard.rows_refused;
+  to.gradients_refused += shard.gradients_refused;
+  to.highest_step = std::max(to.highest_step, shard.highest_step);
+}
+
+Record StatisticsRecord(const Sum& sum) {
+  const TableStatistics& table = sum.statistics;
+  return {Text("table", table.name),
+          Count("rows", table.rows),
+          Bytes("used_bytes", table.used_bytes),
+          Bytes("allocated_bytes", table.allocated_bytes),
+          Count("rows_pulled", table.rows_pulled),
+          Count("rows_pulled_initial", table.rows_pulled_initial),
+          Count("rows_pushed", table.rows_pushed),
+          Count("rows_created", table.rows_created),
+          Count("rows_refused", table.rows_refused),
+          Count("gradients_refused", table.gradients_refused),
+          Count("highest_step", table.highest_step),
+          Count("shards", sum.shards)};
+}
+
+// What keeps the sums from being of all shards. The first is told at the end, the others at once.
+class Gaps {
+ public:
+  void Note(const absl::Status& status) {
+    if (!first_.ok()) Complain(status);
+    first_.Update(status);
+  }
+  const absl::Status& first() const { return first_; }
+
+ private:
+  absl::Status first_;
+};
+
+absl::Status Lacks(const ShardStatus& shard, const std::string& table) {
+  return client::NameShard(
+      wire::ToStatus({.kind = wire::ErrorKind::kNotFound,
+                      .message = absl::StrCat("table '", table, "' is not on this shard"),
+                      .table = table}),
+      shard.shard, shard.address);
+}
+
+absl::Status NoSuchTable(const std::string& table) {
+  return wire::ToStatus({.kind = wire::ErrorKind::kNotFound,
+                         .message = absl::StrCat("there is no table '", table, "'"),
+                         .table = table});
+}
+
+std::map<std::string, Sum> SumOver(const std::vector<ShardStatus>& shards,
+                                   const std::string& only) {
+  std::map<std::string, Sum> sums;
+  for (const ShardStatus& shard : shards) {
+    if (!shard.status.ok()) continue;
+    for (const TableStatistics& table : shard.tables) {
+      if (only.empty() || table.name == only) Add(table, sums[table.name]);
+    }
+  }
+  return sums;
+}
+
+// Notes the shards that answered without `table`.
+void NoteLacking(const std::vector<ShardStatus>& shards, const std::string& table, Gaps& gaps) {
+  for (const ShardStatus& shard : shards) {
+    const bool has = std::any_of(shard.tables.begin(), shard.tables.end(),
+                                 [&](const auto& entry) { return entry.name == table; });
+    if (shard.status.ok() && !has) gaps.Note(Lacks(shard, table));
+  }
+}
+
+absl::Status PrintOnce(Client& client, const Arguments& arguments) {
+  Gaps gaps;
+  const std::vector<ShardStatus> shards = client.Status();
+  for (const ShardStatus& shard : shards) gaps.Note(shard.status);
+  const bool all_answered = gaps.first().ok();
+  const auto sums = SumOver(shards, arguments.table);
+  if (sums.empty() && all_answered && !arguments.table.empty()) return NoSuchTable(arguments.table);
+  std::vector<Record> records;
+  for (const auto& [name, sum] : sums) {
+    records.push_back(StatisticsRecord(sum));
+    // Opening it finds more than a missing name, but asks every shard.
+    if (all_answered) {
+      gaps.Note(client.OpenTable(name).status());
+    } else {
+      NoteLacking(shards, name, gaps);
+    }
+  }
+  Print(records, arguments.format);
+  std::fflush(stdout);
+  return gaps.first();
+}
+
+// Waits two seconds, or until nobody reads the output any more.
+bool ReaderGone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&output, 1, 2000) > 0;
+}
+
+}  // namespace
+
+absl::Status ShowStatistics(const Arguments& arguments) {
+  const auto client = Connect(arguments);
+  if (!client.ok()) return client.status();
+  while (true) {
+    const absl::Status status = PrintOnce(**client, arguments);
+    if (!status.ok() || !arguments.watch) return status;
+    if (ReaderGone()) return absl::OkStatus();
+    std::puts("");
+  }
+}
+
+}  // namespace hotrow::ctl
