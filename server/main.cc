@@ -30,6 +30,7 @@
 #include "server/ops/metrics_page.h"
 #include "server/ops/ops_pages.h"
 #include "server/ops/ready_file.h"
+#include "server/rpc/descriptor_limit.h"
 #include "server/rpc/rpc_server.h"
 #include "server/shard/shard.h"
 
@@ -97,11 +98,30 @@ absl::Status Listen(Server& server) {
                          .cluster_id = config.data_dir.empty() ? "" : config.cluster_id,
                          .event_loops = config.event_loops,
                          .memory_bytes = config.rpc_memory_bytes,
+                         .max_connections = config.max_connections,
                          .stream_limits = {.max_total_bytes = config.rpc_memory_bytes / 2}},
                         &server.metrics);
   if (!rpc.ok()) return rpc.status();
   server.rpc = *std::move(rpc);
   return absl::OkStatus();
+}
+
+// Every connection takes a descriptor, and the limit that most systems begin with is low.
+void RaiseDescriptors(const ServerConfig& config) {
+  constexpr int64_t kLow = 4096;
+  const int64_t limit = RaiseDescriptorLimit();
+  const int64_t fitting = ConnectionsUnder(limit);
+  if (config.max_connections > fitting) {
+    SPDLOG_WARN(
+        "rpc.max_connections is {}, of which {} are sure of a descriptor: the limit of open files "
+        "is {} (ulimit -Hn, LimitNOFILE)",
+        config.max_connections, fitting, limit);
+  } else if (limit < kLow && config.max_connections == 0) {
+    SPDLOG_WARN(
+        "the limit of open files is {}: at most {} connections are taken (raise ulimit -Hn or "
+        "LimitNOFILE)",
+        limit, fitting);
+  }
 }
 
 // Where few processors carry clients, network and strands, a hand-over to another thread buys
@@ -156,7 +176,9 @@ absl::Status StartPages(Server& server) {
                            shard->map().ToProto(&map);
                            return map;
                          },
-                     .alive = [rpc] { return rpc->Alive(); }};
+                     .alive = [rpc] { return rpc->Alive(); },
+                     .accepting = [rpc] { return rpc->Accepting(); },
+                     .connections = [rpc] { return rpc->connections(); }};
   absl::StatusOr<std::unique_ptr<HttpServer>> http =
       HttpServer::Start(server.config.metrics, OpsPages(std::move(sources)));
   if (!http.ok()) return http.status();
@@ -234,6 +256,7 @@ int Run(int argc, char** argv, char** environment) {
   const LogToTheEnd log;  // outlives the server
   Server server{.config = std::move(command->config)};
   SetUpLog(server.config.log_level, server.config.log_format, server.config.shard);
+  RaiseDescriptors(server.config);
   if (absl::Status status = OpenDataDirectory(server); !status.ok()) {
     return Fail(kBadConfiguration, status);
   }

@@ -41,6 +41,7 @@ struct ServerConfig {
   int strands = 0;                              // 0: half of the processors, 1 .. 16
   int event_loops = 0;                          // 0: half of the processors, 1 .. 8
   int64_t rpc_memory_bytes = int64_t{1} << 30;  // of gRPC; streams hold half as much beside
+  int64_t max_connections = 0;                  // 0: what the limit of open files allows
   int64_t max_queued_requests = 1024;
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 4096;

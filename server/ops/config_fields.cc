@@ -222,6 +222,10 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
                              "limit of gRPC's own buffers; half as much is held for accepted "
                              "requests and their replies",
                              &C::rpc_memory_bytes));
+  fields.push_back(NumberField("rpc.max_connections",
+                               "connections that may be open at a time; 0: 192 less than the limit "
+                               "of open files, 16384 at most",
+                               &C::max_connections, 0, 1 << 20));
   fields.push_back(NumberField("queue.max_requests", "requests that wait for a strand",
                                &C::max_queued_requests, 1, 1 << 20));
   fields.push_back(

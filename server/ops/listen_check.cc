@@ -43,6 +43,10 @@ std::string ReasonOf(int error) {
 
 }  // namespace
 
+absl::Status ListenFailure(const std::string& where, int error) {
+  return CannotListen(where, ReasonOf(error));
+}
+
 absl::Status CheckListen(const std::string& address) {
   const absl::StatusOr<Address> parsed = ParseAddress(address);
   if (!parsed.ok()) return parsed.status();
@@ -59,7 +63,7 @@ absl::Status CheckListen(const std::string& address) {
   setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket.descriptor(), found->ai_addr, found->ai_addrlen) != 0 ||
       listen(socket.descriptor(), 1) != 0) {
-    return CannotListen(address, ReasonOf(errno));
+    return ListenFailure(address, errno);
   }
   return absl::OkStatus();
 }
@@ -81,7 +85,7 @@ absl::Status CheckListenUnix(const std::string& path) {
   const Socket socket(AF_UNIX);
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   if (connect(socket.descriptor(), generic, sizeof(address)) == 0) {
-    return CannotListen(where, ReasonOf(EADDRINUSE));
+    return ListenFailure(where, EADDRINUSE);
   }
   return absl::OkStatus();
 }

@@ -16,5 +16,8 @@ namespace hotrow {
 absl::Status CheckListen(const std::string& address);
 // The same for the path of a Unix socket. A socket that nobody listens on any more is no obstacle.
 absl::Status CheckListenUnix(const std::string& path);
+// What an attempt to listen on `where` that failed with `error` (errno) is told as: the system's
+// reason and, where there is one, the way out.
+absl::Status ListenFailure(const std::string& where, int error);
 
 }  // namespace hotrow

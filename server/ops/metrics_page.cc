@@ -81,6 +81,19 @@ void AppendShardMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFam
   AppendPushMetrics(stats, families);
 }
 
+void AppendConnections(const ConnectionCounts& counts, std::vector<MetricFamily>& families) {
+  families.push_back(SingleGauge("hotrow_connections", "Open connections of clients.",
+                                 static_cast<double>(counts.open)));
+  families.push_back(SingleGauge("hotrow_connections_limit",
+                                 "Connections that may be open at a time.",
+                                 static_cast<double>(counts.limit)));
+  families.push_back(SingleCounter("hotrow_connections_accepted_total", "Connections taken.",
+                                   static_cast<double>(counts.accepted)));
+  families.push_back(SingleCounter("hotrow_connections_refused_total",
+                                   "Connections closed at once because the limit was met.",
+                                   static_cast<double>(counts.refused)));
+}
+
 void AppendServerMetrics(const MetricsInput& input, std::vector<MetricFamily>& families) {
   auto build = Family("hotrow_build_info", "1, labelled with the version.", MetricType::Gauge);
   AddGauge(build, {{"version", input.version}}, 1);
@@ -103,6 +116,7 @@ void AppendServerMetrics(const MetricsInput& input, std::vector<MetricFamily>& f
 std::vector<MetricFamily> CollectMetrics(const MetricsInput& input) {
   std::vector<MetricFamily> families;
   AppendServerMetrics(input, families);
+  AppendConnections(input.connections, families);
   AppendRpcMetrics(*input.rpc, families);
   AppendShardMetrics(input.stats, families);
   AppendOutcomes(input.sub_pushes, families);

@@ -17,6 +17,7 @@
 
 #include "hotrow/v1/admin_service.pb.h"
 #include "kernels/base/mutex.h"
+#include "server/ops/connection_counts.h"
 #include "server/ops/rpc_metrics.h"
 
 namespace hotrow {
@@ -53,6 +54,7 @@ struct MetricsInput {
   const RpcMetrics* rpc = nullptr;
   v1::GetStatsResponse stats;
   SubPushCounts sub_pushes;
+  ConnectionCounts connections;
   std::set<uint32_t> labelled_tables;  // TableLabels
   double start_time_seconds = 0;       // since 1970
   std::string state;                   // "starting", "serving" or "draining"

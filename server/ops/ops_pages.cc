@@ -41,6 +41,7 @@ HttpPage MetricsPage(const OpsSources& sources, double start_time_seconds, Table
   MetricsInput input{.rpc = sources.rpc,
                      .stats = *std::move(stats),
                      .sub_pushes = sources.sub_pushes(),
+                     .connections = sources.connections(),
                      .labelled_tables = {},
                      .start_time_seconds = start_time_seconds,
                      .state = NameOf(sources.state()),
@@ -66,6 +67,9 @@ HttpServer::Pages OpsPages(OpsSources sources) {
   const auto labels = std::make_shared<TableLabels>();  // kept by the page
   const auto ready = [sources] {
     const ServingState state = sources.state();
+    if (state == ServingState::kServing && !sources.accepting()) {
+      return Verdict(false, "no connection can be accepted: descriptors or memory have run out");
+    }
     return Verdict(state == ServingState::kServing, NameOf(state));
   };
   return {
@@ -76,7 +80,7 @@ HttpServer::Pages OpsPages(OpsSources sources) {
       {"/livez",
        [=] {
          const bool alive = sources.alive();
-         return Verdict(alive, alive ? "alive" : "an event loop hangs");
+         return Verdict(alive, alive ? "alive" : "a thread of the network hangs");
        }},
       {"/version", [] { return HttpPage{.body = HOTROW_VERSION "\n"}; }},
   };

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "hotrow/v1/admin_service.pb.h"
+#include "server/ops/connection_counts.h"
 #include "server/ops/http_server.h"
 #include "server/ops/metrics_page.h"
 #include "server/ops/rpc_metrics.h"
@@ -22,7 +23,9 @@ struct OpsSources {
   std::function<absl::StatusOr<v1::GetStatsResponse>()> stats;  // may wait for a strand
   std::function<SubPushCounts()> sub_pushes;
   std::function<v1::ShardMap()> shard_map;
-  std::function<bool()> alive;  // whether the event loops turn; never waits
+  std::function<bool()> alive;      // whether the threads of the network turn; never waits
+  std::function<bool()> accepting;  // whether connections can be taken
+  std::function<ConnectionCounts()> connections;
 };
 
 HttpServer::Pages OpsPages(OpsSources sources);

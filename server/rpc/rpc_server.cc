@@ -5,6 +5,8 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <optional>
@@ -12,8 +14,10 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "proto/wire/status_codec.h"
-#include "server/ops/listen_check.h"
+#include "server/rpc/acceptor.h"
+#include "server/rpc/descriptor_limit.h"
 #include "server/rpc/health_calls.h"
+#include "server/rpc/listen_socket.h"
 #include "server/rpc/scan_call.h"
 #include "server/rpc/server_arguments.h"
 #include "server/rpc/services.h"
@@ -26,7 +30,9 @@ namespace hotrow {
 namespace {
 
 constexpr size_t kMaxWaitingAdminCalls = 256;
+constexpr int64_t kMaxAdminConnections = 64;
 constexpr std::chrono::seconds kAliveWithin(10);
+constexpr std::chrono::seconds kMayFailToAccept(5);
 constexpr std::chrono::milliseconds kHangUp(50);
 // Admin calls are a few kilobytes.
 constexpr int64_t kAdminMemoryBytes = int64_t{16} << 20;
@@ -54,8 +60,38 @@ std::string WithPort(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
 }
 
-absl::Status CannotListen(const std::string& address) {
-  return wire::MakeError(wire::ErrorKind::kUnavailable, "cannot listen on " + address);
+absl::Status CannotServe(const std::string& address) {
+  return wire::MakeError(wire::ErrorKind::kUnavailable, "gRPC cannot serve " + address);
+}
+
+using GrpcAcceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+// gRPC takes connections that we accepted.
+std::shared_ptr<GrpcAcceptor> AddAcceptor(grpc::ServerBuilder& builder) {
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  return builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD,
+                                                              grpc::InsecureServerCredentials());
+}
+
+void HandOver(GrpcAcceptor& to, int descriptor) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof(peer);
+  // gRPC would write a line about a client that has left already.
+  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) != 0) {
+    close(descriptor);
+    return;
+  }
+  GrpcAcceptor::NewConnectionParameters connection;
+  connection.fd = descriptor;
+  to.HandleNewConnection(&connection);
+}
+
+std::unique_ptr<Acceptor> Accept(std::vector<ListenSocket> sockets, int64_t max_connections,
+                                 const std::shared_ptr<GrpcAcceptor>& to) {
+  return std::make_unique<Acceptor>(
+      Acceptor::Options{.sockets = std::move(sockets),
+                        .max_connections = max_connections,
+                        .take = [to](int descriptor) { HandOver(*to, descriptor); }});
 }
 
 }  // namespace
@@ -82,6 +118,17 @@ struct RpcServer::Impl {
   void SetReady(bool ready) {
     for (const char* service : kReadyServices) SetHealth(service, ready);
   }
+  void ReportReady() {
+    if (state.load() == ServingState::kServing) SetReady(Accepting());
+    if (state.load() == ServingState::kDraining) SetReady(false);  // since then, by another thread
+  }
+  bool Accepting() const {
+    return acceptor == nullptr || acceptor->failing_for() < kMayFailToAccept;
+  }
+  void StopAccepting() {
+    if (acceptor != nullptr) acceptor->Stop();
+    if (admin_acceptor != nullptr) admin_acceptor->Stop();
+  }
   void Drain() {
     state.store(ServingState::kDraining);
     SetReady(false);
@@ -99,6 +146,8 @@ struct RpcServer::Impl {
   std::optional<UnaryMethods> admin_methods;  // of the admin listener
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<grpc::Server> admin_server;
+  std::unique_ptr<Acceptor> acceptor;
+  std::unique_ptr<Acceptor> admin_acceptor;
   std::unique_ptr<EventLoops> loops;
   std::atomic<ServingState> state{ServingState::kStarting};
   bool shut_down = false;
@@ -114,40 +163,43 @@ absl::Status RpcServer::Impl::StartServers() {
 }
 
 absl::Status RpcServer::Impl::StartData(EventLoops::Queues& queues) {
+  absl::StatusOr<TcpSockets> tcp = ListenTcp(options.listen);
+  if (!tcp.ok()) return tcp.status();
+  listen_address = WithPort(options.listen, tcp->port);
+  if (!options.unix_path.empty()) {
+    absl::StatusOr<ListenSocket> unix_socket = ListenUnix(options.unix_path);
+    if (!unix_socket.ok()) return unix_socket.status();
+    tcp->sockets.push_back(*std::move(unix_socket));
+  }
   grpc::ServerBuilder builder;
   ApplyServerArguments(options.memory_bytes, builder);
-  int port = 0;
-  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
-  int unix_port = 1;
-  if (!options.unix_path.empty()) {
-    unix_port = 0;
-    builder.AddListeningPort("unix:" + options.unix_path, grpc::InsecureServerCredentials(),
-                             &unix_port);
-  }
+  const std::shared_ptr<GrpcAcceptor> to = AddAcceptor(builder);
   builder.RegisterService(&environment.parameters);
   builder.RegisterService(&environment.admin);
   builder.RegisterService(&health.service);
   for (int i = 0; i < options.event_loops; ++i) queues.push_back(builder.AddCompletionQueue());
   server = builder.BuildAndStart();
-  if (server == nullptr || port == 0 || unix_port == 0) {
-    return CannotListen(port == 0 ? options.listen : options.unix_path);
-  }
-  listen_address = WithPort(options.listen, port);
+  if (server == nullptr) return CannotServe(options.listen);
+  const int64_t most =
+      options.max_connections > 0 ? options.max_connections : ConnectionsUnder(DescriptorLimit());
+  acceptor = Accept(std::move(tcp->sockets), most, to);
   return absl::OkStatus();
 }
 
 // A server of its own with a queue of its own: gRPC serves every service on every address of a
 // server.
 absl::Status RpcServer::Impl::StartAdmin(EventLoops::Queues& queues) {
+  absl::StatusOr<TcpSockets> tcp = ListenTcp(options.admin_listen);
+  if (!tcp.ok()) return tcp.status();
   grpc::ServerBuilder builder;
   ApplyServerArguments(kAdminMemoryBytes, builder);
-  int port = 0;
-  builder.AddListeningPort(options.admin_listen, grpc::InsecureServerCredentials(), &port);
+  const std::shared_ptr<GrpcAcceptor> to = AddAcceptor(builder);
   builder.RegisterService(&environment.admin_only);
   queues.push_back(builder.AddCompletionQueue());
   admin_server = builder.BuildAndStart();
-  if (admin_server == nullptr || port == 0) return CannotListen(options.admin_listen);
-  environment.admin_address = WithPort(options.admin_listen, port);
+  if (admin_server == nullptr) return CannotServe(options.admin_listen);
+  environment.admin_address = WithPort(options.admin_listen, tcp->port);
+  admin_acceptor = Accept(std::move(tcp->sockets), kMaxAdminConnections, to);
   return absl::OkStatus();
 }
 
@@ -157,14 +209,6 @@ RpcServer::~RpcServer() { Shutdown(std::chrono::steady_clock::now()); }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Listen(RpcServerOptions options,
                                                              RpcMetrics* metrics) {
-  // gRPC would only say that it could not, in several lines of its own.
-  if (absl::Status status = CheckListen(options.listen); !status.ok()) return status;
-  if (!options.unix_path.empty()) {
-    if (absl::Status status = CheckListenUnix(options.unix_path); !status.ok()) return status;
-  }
-  if (!options.admin_listen.empty()) {
-    if (absl::Status status = CheckListen(options.admin_listen); !status.ok()) return status;
-  }
   EnablePlugins();
   auto impl = std::make_unique<Impl>(std::move(options));
   impl->environment.metrics = metrics;
@@ -223,6 +267,7 @@ void RpcServer::Shutdown(Deadline deadline) {
                                          .message = "the shard is shutting down",
                                          .hint = "connect again when it is back"}));
   registry.EndAll(stopping, deadline);
+  impl_->StopAccepting();  // while gRPC still takes what is accepted
   // What is open now is cut: idle clients need not hang up first.
   const auto hang_up = std::chrono::system_clock::now() + kHangUp;
   impl_->server->Shutdown(hang_up);
@@ -236,8 +281,21 @@ int64_t RpcServer::highest_stream_bytes() const {
   return impl_->streams->memory.highest_used_bytes();
 }
 
-void RpcServer::ReportAlive() { impl_->SetHealth(kLiveService, Alive()); }
+ConnectionCounts RpcServer::connections() const { return impl_->acceptor->counts(); }
 
-bool RpcServer::Alive() const { return impl_->loops->AliveWithin(kAliveWithin); }
+bool RpcServer::Accepting() const { return impl_->Accepting(); }
+
+void RpcServer::ReportAlive() {
+  impl_->SetHealth(kLiveService, Alive());
+  impl_->ReportReady();
+}
+
+bool RpcServer::Alive() const {
+  const auto turns = [](const std::unique_ptr<Acceptor>& acceptor) {
+    return acceptor == nullptr || acceptor->AliveWithin(kAliveWithin);
+  };
+  return impl_->loops->AliveWithin(kAliveWithin) && turns(impl_->acceptor) &&
+         turns(impl_->admin_acceptor);
+}
 
 }  // namespace hotrow

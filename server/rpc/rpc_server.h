@@ -4,7 +4,8 @@
 //   Listen (addresses are bound, health NOT_SERVING) -> Serve (a shard answers) -> StopServing
 //   (health NOT_SERVING) -> Shutdown (open calls are answered with UNAVAILABLE)
 //
-// Thread safety: one owner thread calls these; Alive() and StopServing() from any thread.
+// Thread safety: one owner thread calls these; the observers and
+// StopServing() from any thread.
 // Ownership: owns threads and sockets; the shard and the metrics are the caller's and outlive it
 // and every reply, so destroy in the order server, shard, metrics. Errors: Unavailable naming the
 // address that cannot be bound.
@@ -18,6 +19,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/ops/connection_counts.h"
 #include "server/ops/rpc_metrics.h"
 #include "server/ops/serving_state.h"
 #include "server/rpc/stream_call.h"
@@ -33,6 +35,7 @@ struct RpcServerOptions {
   int event_loops = 1;
   int blocking_threads = 4;                 // for admin calls
   int64_t memory_bytes = int64_t{1} << 30;  // gRPC's quota
+  int64_t max_connections = 0;              // 0: what the limit of open files allows
   StreamLimits stream_limits;
 };
 
@@ -58,9 +61,14 @@ class RpcServer {
   ServingState state() const;
   // Most that all streams have held at once: accepted requests and replies, those to come included.
   int64_t highest_stream_bytes() const;
-  // Whether all event loops turn.
+  // Of clients of both services; those of the admin listener are not among them.
+  ConnectionCounts connections() const;
+  // Whether all event loops and whoever accepts connections turn.
   bool Alive() const;
-  // Tells the health service "live" what Alive() says. To be called every few seconds.
+  // Whether connections can be taken: false once that has failed for some seconds.
+  bool Accepting() const;
+  // Tells the health service "live" what Alive() says, and "ready" what Accepting() says while
+  // calls are served. To be called every few seconds.
   void ReportAlive();
 
  private:

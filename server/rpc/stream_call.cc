@@ -3,6 +3,7 @@
 #include <grpc/support/time.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -166,28 +167,39 @@ void StreamCall::OnWritten(bool ok) {
   Advance();
 }
 
+std::chrono::milliseconds StreamCall::Patience() const {
+  return shared_->memory.is_short()
+             ? std::min(limits_.max_write_time, limits_.max_write_time_when_short)
+             : limits_.max_write_time;
+}
+
 // One alarm outlives many writes: when it rings, the write that is outstanding then is looked at.
+// The memory may have become short since the last look.
 void StreamCall::Watch() {
   if (gone()) return;
   watching_ = true;
+  const auto period = std::min(limits_.max_write_time, limits_.max_write_time_when_short);
   const auto left = write_began_ + limits_.max_write_time - Clock::now();
-  const auto left_ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  const auto wait_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(left, period)).count();
   watch_alarm_.Set(
       queue_,
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(left_ms, GPR_TIMESPAN)),
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(wait_ms, GPR_TIMESPAN)),
       watch_tag_.Arm(shared_from_this()));
 }
 
 void StreamCall::OnWatch(bool ok) {
+  const std::chrono::milliseconds patience = Patience();
   {
     MutexLock lock(mutex_);
     watching_ = false;
     if (!ok || !writing_) return;
-    if (Clock::now() < write_began_ + limits_.max_write_time) return Watch();
+    if (Clock::now() < write_began_ + patience) return Watch();
   }
   const LogFields fields(FieldsOf(origin()));
-  SPDLOG_WARN("a stream of {} was cut: its client took no reply for {} ms", origin().peer,
-              limits_.max_write_time.count());
+  SPDLOG_WARN("a stream of {} was cut: its client took no reply for {} ms{}", origin().peer,
+              patience.count(),
+              patience < limits_.max_write_time ? ", and others found no memory for theirs" : "");
   handler_->CountCut();
   context_.TryCancel();  // ends the write
 }

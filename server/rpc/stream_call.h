@@ -7,8 +7,8 @@
 // together hold too many bytes; the client then meets HTTP/2 flow control. An accepted request
 // counts its own bytes and, until its reply is there, the largest reply. So a server holds at most
 // `max_total_bytes`, and one waiting message a stream, which gRPC's quota covers. A stream whose
-// client takes nothing of a reply for `max_write_time` is cut. A client that leaves does not
-// disturb what its requests do: their replies are dropped.
+// client takes nothing of a reply for `max_write_time` is cut, or sooner where the memory is short.
+// A client that leaves does not disturb what its requests do: their replies are dropped.
 
 #pragma once
 
@@ -54,6 +54,8 @@ struct StreamLimits {
   int64_t max_bytes = int64_t{64} << 20;         // of one stream
   int64_t max_total_bytes = int64_t{512} << 20;  // of all streams of a server
   std::chrono::milliseconds max_write_time{30'000};
+  // The same while streams that hold nothing find no room (StreamMemory).
+  std::chrono::milliseconds max_write_time_when_short{1'000};
 };
 
 // What the streams of a server share.
@@ -89,6 +91,8 @@ class StreamCall final : public ServerCall {
   // Takes the next reply to be written.
   bool TakeOutgoing(grpc::ByteBuffer* message) HOTROW_REQUIRES(mutex_);
   void Watch() HOTROW_REQUIRES(mutex_);
+  // For how long a reply may wait to be taken now.
+  std::chrono::milliseconds Patience() const;
   // Returns the bytes to be given back.
   int64_t DropReplies() HOTROW_REQUIRES(mutex_);
   bool ReadIsDue() const HOTROW_REQUIRES(mutex_);

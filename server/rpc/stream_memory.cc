@@ -14,7 +14,9 @@ bool StreamMemory::TryTake(int64_t bytes, int64_t held_bytes,
                            const std::shared_ptr<ServerCall>& waiter) {
   MutexLock lock(mutex_);
   const int64_t free_after = limit_bytes_ - used_bytes_ - bytes;
-  if (free_after < 0 || (held_bytes > 0 && held_bytes + bytes > free_after)) {
+  const int64_t free_to_holders = free_after - limit_bytes_ / 2;
+  if (free_after < 0 || (held_bytes > 0 && held_bytes + bytes > free_to_holders)) {
+    is_short_ = is_short_ || held_bytes == 0;
     waiting_.push_back(waiter);
     return false;
   }
@@ -28,12 +30,18 @@ void StreamMemory::GiveBack(int64_t bytes) {
   {
     MutexLock lock(mutex_);
     used_bytes_ -= bytes;
+    is_short_ = false;  // until somebody finds none again
     waiting.swap(waiting_);
   }
   // All of them: whoever finds no room waits again.
   for (const auto& waiter : waiting) {
     if (const auto call = waiter.lock()) call->WakeUp();
   }
+}
+
+bool StreamMemory::is_short() const {
+  MutexLock lock(mutex_);
+  return is_short_;
 }
 
 int64_t StreamMemory::used_bytes() const {

@@ -34,6 +34,7 @@ std::string Fetch(const std::string& address, const std::string& request_line) {
 struct PagesOfServer {
   TestServer server;
   bool alive = true;
+  bool accepting = true;
   std::unique_ptr<HttpServer> http;
 
   PagesOfServer() {
@@ -47,7 +48,9 @@ struct PagesOfServer {
                              server.shard->map().ToProto(&map);
                              return map;
                            },
-                       .alive = [this] { return alive; }};
+                       .alive = [this] { return alive; },
+                       .accepting = [this] { return accepting; },
+                       .connections = [this] { return server.rpc->connections(); }};
     http = *HttpServer::Start("127.0.0.1:0", OpsPages(std::move(sources)));
   }
   std::string Get(const std::string& path) { return Fetch(http->address(), "GET " + path); }
@@ -58,6 +61,12 @@ TEST(OpsPages, TellWhetherTheShardIsReadyAndAlive) {
   for (const char* path : {"/healthz", "/readyz", "/livez", "/version"}) {
     EXPECT_EQ(pages.Get(path).rfind("HTTP/1.1 200 ", 0), 0u) << path;
   }
+  pages.accepting = false;
+  EXPECT_EQ(pages.Get("/readyz").rfind("HTTP/1.1 503 ", 0), 0u);
+  EXPECT_NE(pages.Get("/healthz").find("no connection can be accepted"), std::string::npos);
+  EXPECT_EQ(pages.Get("/livez").rfind("HTTP/1.1 200 ", 0), 0u);
+  pages.accepting = true;
+  EXPECT_EQ(pages.Get("/readyz").rfind("HTTP/1.1 200 ", 0), 0u);
   pages.server.rpc->StopServing();
   EXPECT_EQ(pages.Get("/readyz").rfind("HTTP/1.1 503 ", 0), 0u);
   EXPECT_EQ(pages.Get("/livez").rfind("HTTP/1.1 200 ", 0), 0u);

@@ -56,6 +56,7 @@ std::string Render(const RpcMetrics& rpc, int tables) {
                                        .retried = 4,
                                        .conflicts = 3,
                                        .damaged = 2},
+                        .connections = {.open = 21, .limit = 22, .accepted = 24, .refused = 25},
                         .labelled_tables = labels.Of(stats),
                         .start_time_seconds = 1,
                         .state = "serving",
@@ -72,6 +73,10 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
   for (const char* family : {"hotrow_build_info",
                              "hotrow_start_time_seconds",
                              "hotrow_shard_state",
+                             "hotrow_connections",
+                             "hotrow_connections_limit",
+                             "hotrow_connections_accepted_total",
+                             "hotrow_connections_refused_total",
                              "hotrow_rpc_requests_total",
                              "hotrow_rpc_in_flight",
                              "hotrow_rpc_duration_seconds",
@@ -122,6 +127,10 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
   EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"retried\"} 4"));
   EXPECT_TRUE(HasLine(text, "hotrow_push_conflicts_total 3"));
   EXPECT_TRUE(HasLine(text, "hotrow_push_damaged_total 2"));
+  EXPECT_TRUE(HasLine(text, "hotrow_connections 21"));
+  EXPECT_TRUE(HasLine(text, "hotrow_connections_limit 22"));
+  EXPECT_TRUE(HasLine(text, "hotrow_connections_accepted_total 24"));
+  EXPECT_TRUE(HasLine(text, "hotrow_connections_refused_total 25"));
   EXPECT_TRUE(HasLine(text, "hotrow_slot_index_load_factor_ratio{table=\"t1000\"} 0.25"));
   EXPECT_TRUE(HasLine(text, "hotrow_unique_keys_ratio{table=\"t1000\"} 0.75"));
   EXPECT_TRUE(HasLine(text, "hotrow_slot_index_insert_failures_total{table=\"t1000\"} 9"));

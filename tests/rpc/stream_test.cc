@@ -263,6 +263,27 @@ TEST(Stream, ClientsThatReadNothingShareABoundAndOthersAreServed) {
   EXPECT_LE(server.rpc->highest_stream_bytes(), kTotal);
 }
 
+// More than the memory has room for, one after another: what the first hold leaves the last
+// nothing.
+TEST(Stream, FiftyClientsThatReadNothingStopNobodyForLong) {
+  constexpr int64_t kTotal = int64_t{64} << 20;
+  TestServer server(
+      {.stream_limits = {.max_total_bytes = kTotal,
+                         .max_write_time_when_short = std::chrono::milliseconds(100)}});
+  TestClient client = server.Client();
+  const uint32_t table = client.CreateTable("wide", 256);
+  const LazyClients lazy(server, table, 50);
+  const auto until = std::chrono::steady_clock::now() + kTestTimeout;
+  while (server.metrics.cut_streams() == 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(client.Pull(table, {1}).has_error());
+  // Without, each waits until clients are cut for their own sake, after 30 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+  EXPECT_LE(server.rpc->highest_stream_bytes(), kTotal);
+}
+
 TEST(Stream, AClientThatTakesNoReplyIsCut) {
   TestServer server({.stream_limits = {.max_write_time = std::chrono::milliseconds(100)}});
   TestClient client = server.Client();
@@ -279,13 +300,18 @@ TEST(StreamMemory, LeavesEveryoneAsMuchAsAnyoneHolds) {
   StreamMemory memory(kLimit);
   int64_t greedy = 0;
   while (memory.TryTake(kPiece, greedy, nullptr)) greedy += kPiece;
-  EXPECT_EQ(greedy, kLimit / 2);
+  EXPECT_EQ(greedy, kLimit / 4) << "half is for those who hold nothing";
   int64_t second = 0;
   while (memory.TryTake(kPiece, second, nullptr)) second += kPiece;
-  EXPECT_EQ(second, kLimit / 4);
-  EXPECT_TRUE(memory.TryTake(kLimit / 4, 0, nullptr)) << "who holds nothing may have the rest";
+  EXPECT_EQ(second, kLimit / 12);
+  EXPECT_FALSE(memory.is_short());
+  EXPECT_TRUE(memory.TryTake(kLimit * 2 / 3, 0, nullptr)) << "who holds nothing may have the rest";
+  EXPECT_FALSE(memory.TryTake(1, 1, nullptr));
+  EXPECT_FALSE(memory.is_short()) << "who holds something may wait";
   EXPECT_FALSE(memory.TryTake(1, 0, nullptr));
+  EXPECT_TRUE(memory.is_short());
   memory.GiveBack(kLimit);
+  EXPECT_FALSE(memory.is_short());
   EXPECT_EQ(memory.used_bytes(), 0);
 }
 
