@@ -53,6 +53,27 @@ def test_rows_arrive_under_another_default_device(make_table):
     assert table.pull([1]).tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize("step", [-5, 2**53 + 1, 1.5, None])
+def test_a_step_that_is_none_is_not_loaded(make_table, step):
+    optimizer = SparseOptimizer(EmbeddingBag(None, 1, mode="sum", table=make_table(1)))
+    state = optimizer.state_dict()
+    state["param_groups"][0]["step"] = step
+    with pytest.raises(hotrow.InvalidArgument, match="step"):
+        optimizer.load_state_dict(state)
+    assert optimizer.step_count == 0
+
+
+def test_training_goes_on_after_the_last_step_that_can_be_said(make_table):
+    table = make_table(1)
+    table.push([1], np.ones((1, 1), np.float32), step=2**53)
+    bag = EmbeddingBag(None, 1, mode="sum", table=table)
+    optimizer = SparseOptimizer(bag)
+    for _ in range(2):
+        look_up(bag, 1).backward()
+        optimizer.step()
+    assert table.pull([1]).tolist() == [[-3]]
+
+
 @pytest.mark.parametrize("unscale", [True, False])
 def test_grad_scaler_is_refused_whatever_was_called_before(make_table, unscale):
     bag = EmbeddingBag(None, 1, mode="sum", table=make_table(1))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from hotrow.client import Client
 
 
+MAX_STEP = 2**53  # training steps: exact as a double
+
+
 @dataclass(frozen=True)
 class PushCounts:
     """What a push did.
@@ -381,7 +384,7 @@ def push_options(
 ) -> Any:
     """Check and convert what travels with a push to `table`."""
     try:
-        number = None if step is None else as_integer(step, "step", 1, 2**53)
+        number = None if step is None else as_integer(step, "step", 1, MAX_STEP)
         rate = None if lr is None else as_float(lr, "lr", 0.0)
     except InvalidArgument as error:
         error.table = table

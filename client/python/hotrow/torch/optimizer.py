@@ -20,14 +20,19 @@ from hotrow.errors import (
     SchemaMismatch,
     Unimplemented,
 )
-from hotrow.scalars import as_float
-from hotrow.table import push_options
+from hotrow.scalars import as_float, as_integer
+from hotrow.table import MAX_STEP, push_options
 from hotrow.torch.module import by_table, remote_modules
 from hotrow.torch.pending import joined, squared_norm
 from hotrow.torch.workers import world_size
 
 # What the client itself refuses a push with, before it is numbered: nothing was sent.
 _NOT_SENT = (InvalidArgument, KeyRange, Overloaded, ClientClosed, ForkedProcess)
+
+
+def _after(step: int) -> int:
+    """Give the step after this one; the last that can be said stays."""
+    return min(step + 1, MAX_STEP)
 
 
 def _kept_from_being_sent(error: BaseException) -> bool:
@@ -208,7 +213,7 @@ class SparseOptimizer(torch.optim.Optimizer):
                 keys, gradients = together
                 group = self.param_groups[i]
                 table = self._modules[i][0].table
-                options = push_options(group["lr"], group["step"] + 1, None, table.name)
+                options = push_options(group["lr"], _after(group["step"]), None, table.name)
                 parts.append((table.native, keys, self._averaged(gradients), options))
         if parts:
             native = self._modules[indices[0]][0].table.client.native
@@ -230,7 +235,7 @@ class SparseOptimizer(torch.optim.Optimizer):
     def _sent(self, indices: list[int]) -> None:
         """Count the step of these tables; their gradients belong to the client now."""
         for i in indices:
-            self.param_groups[i]["step"] += 1
+            self.param_groups[i]["step"] = _after(self.param_groups[i]["step"])
         self._clear(indices)
 
     def _clear(self, indices: Iterable[int]) -> None:
@@ -267,6 +272,8 @@ class SparseOptimizer(torch.optim.Optimizer):
         ------
         SchemaMismatch, Unimplemented
             Of other tables, or with options that do not travel.
+        InvalidArgument
+            Of a step that is none.
         NotFound, DataLoss, Unavailable, DeadlineExceeded
             The servers cannot say how far the tables are.
         """
@@ -277,6 +284,8 @@ class SparseOptimizer(torch.optim.Optimizer):
                 f"the state is of the tables {theirs}, the optimizer of {ours}",
                 hint="Make the optimizer of the same modules, in the same order.",
             )
+        for group in state_dict["param_groups"]:
+            as_integer(group.get("step"), "step", 0, MAX_STEP)
         super().load_state_dict(state_dict)
         self._refuse_options()
         # States of earlier versions know the steps alone: those of a table may be ahead of it.
