@@ -10,8 +10,6 @@ namespace {
 
 // How often a wait is cut to see whether recovery_timeout is over.
 constexpr milliseconds kLookAgain(100);
-// By then the connection has noticed that the shard is away.
-constexpr milliseconds kPause(50);
 
 bool Waits(const ClientCore& core) { return core.options().access == Access::kTrain; }
 
@@ -33,9 +31,8 @@ absl::Status AwaitShards(ClientCore& core, Channels channels, Patience& patience
   return absl::OkStatus();
 }
 
-bool IsAwayAgain(ClientCore& core, const absl::Status& status, const Patience& patience) {
-  return Waits(core) && wire::FromStatus(status).kind == wire::ErrorKind::kUnavailable &&
-         Now() + kPause < patience.deadline && SleepFor(kPause);
+bool WentAway(const ClientCore& core, const absl::Status& status) {
+  return Waits(core) && wire::FromStatus(status).kind == wire::ErrorKind::kUnavailable;
 }
 
 }  // namespace hotrow::client

@@ -7,14 +7,16 @@
 #pragma once
 
 #include "client/src/client_core.h"
+#include "client/src/interruptible.h"
 
 namespace hotrow::client {
 
 // Waits until all of `channels` are connected, which moves the patience's deadline.
 absl::Status AwaitShards(ClientCore& core, Channels channels, Patience& patience);
-// Whether a question that failed so is to be asked again, after a short pause that was made here: a
-// shard went away before it answered.
-bool IsAwayAgain(ClientCore& core, const absl::Status& status, const Patience& patience);
+// Whether a question that failed so may be asked again: a shard went away before it answered.
+bool WentAway(const ClientCore& core, const absl::Status& status);
+// By then the connection has noticed that the shard is away.
+inline constexpr milliseconds kNoticedAfter(50);
 
 // Asks once the shards are there, and again when one of them goes away meanwhile. `question` takes
 // nothing, gives a StatusOr and changes nothing.
@@ -24,7 +26,9 @@ auto AskOncePresent(ClientCore& core, Channels channels, Patience& patience, Que
   while (true) {
     if (absl::Status away = AwaitShards(core, channels, patience); !away.ok()) return Answer(away);
     Answer answer = question();
-    if (answer.ok() || !IsAwayAgain(core, answer.status(), patience)) return answer;
+    if (answer.ok() || !WentAway(core, answer.status())) return answer;
+    const bool in_time = Now() + kNoticedAfter < patience.deadline;
+    if (!in_time || !SleepFor(kNoticedAfter)) return answer;
   }
 }
 
