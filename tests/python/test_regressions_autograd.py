@@ -1,4 +1,4 @@
-"""Which backward passes collect gradients of rows: those that torch would accumulate, and no others."""
+"""Which backward passes collect rows' gradients: those that torch would accumulate, no others."""
 
 import numpy as np
 import pytest

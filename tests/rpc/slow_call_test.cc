@@ -69,7 +69,7 @@ TEST(SlowLog, TheThresholdIsSlowAndZeroTurnsItOff) {
 TEST(SlowCalls, ShowWhoAskedForWhatAndWhereTheTimeWent) {
   TestServer server({}, milliseconds(1));
   TestClient client = server.Client();
-  const uint32_t table = client.CreateTable("t", 64);
+  const uint32_t table = client.CreateTable("t", 120);
   const std::string trace(32, 'a');
   const v1::SlowCall call =
       PullUntilSlow(server, client, table, "00-" + trace + "-b7ad6b7169203331-01");
@@ -93,7 +93,7 @@ TEST(SlowCalls, ShowWhoAskedForWhatAndWhereTheTimeWent) {
 TEST(SlowCalls, AMalformedTraceParentIsNotRepeated) {
   TestServer server({}, milliseconds(1));
   TestClient client = server.Client();
-  const uint32_t table = client.CreateTable("t", 64);
+  const uint32_t table = client.CreateTable("t", 120);
   const v1::SlowCall call = PullUntilSlow(server, client, table, "00-forged-line-01");
   EXPECT_EQ(call.keys(), 8000u) << "there is one";
   EXPECT_EQ(call.trace_id(), "");
@@ -102,7 +102,7 @@ TEST(SlowCalls, AMalformedTraceParentIsNotRepeated) {
 TEST(SlowCalls, NothingIsSlowUnlessAThresholdIsSet) {
   TestServer server;
   TestClient client = server.Client();
-  const uint32_t table = client.CreateTable("t", 64);
+  const uint32_t table = client.CreateTable("t", 120);
   for (int i = 0; i < 20; ++i) client.Pull(table, std::vector<uint64_t>(8000, 5));
   const v1::GetSlowCallsResponse slow = Ask(client, 0);
   EXPECT_EQ(slow.calls_size(), 0);
