@@ -104,8 +104,9 @@ class _Pool(torch.autograd.Function):
         _ = ctx.saved_tensors
         gradient = out_gradient.detach().to("cpu", torch.float32).contiguous().numpy()
         anchor_gradient = weight_gradient = None
-        if ctx.needs_input_grad[0] and _anchor_is_asked_for(ctx.module):
-            _collect(ctx.module, ctx.bags, ctx.pooled, gradient)
+        if ctx.needs_input_grad[0]:
+            if _anchor_is_asked_for(ctx.module):
+                _collect(ctx.module, ctx.bags, ctx.pooled, gradient)
             anchor_gradient = torch.zeros_like(ctx.anchor_like)
         if ctx.needs_input_grad[1]:
             weight_gradient = torch.from_numpy(ctx.pooled.backward_weights(gradient))
