@@ -28,9 +28,7 @@ def shard(folder, soft: int, hard: int, *flags: str) -> Iterator[dict]:
     command = [find_server(), "--listen=127.0.0.1:0", "--metrics=127.0.0.1:0"]
     command += [f"--ready-file={ready}", "--tiers-hot-budget=64MiB", *flags]
     with open(folder / "log", "w") as log:
-        process = subprocess.Popen(
-            ["prlimit", f"--nofile={soft}:{hard}", *command], stderr=log
-        )
+        process = subprocess.Popen(["prlimit", f"--nofile={soft}:{hard}", *command], stderr=log)
     try:
         deadline = time.monotonic() + 30
         while not ready.exists():
