@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tests/client/local_servers.h"
+#include "tests/slowdown.h"
 
 namespace hotrow::testing {
 namespace {
@@ -30,7 +31,7 @@ class AnAbsentShard : public ::testing::Test {
 };
 
 TEST_F(AnAbsentShard, EndsEachCallByTheTimeoutThatWasGiven) {
-  const auto client = servers_.Connect({.timeout = milliseconds(400)});
+  const auto client = servers_.Connect({.timeout = kSlowdown * milliseconds(400)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   servers_.Kill(0);
@@ -39,13 +40,13 @@ TEST_F(AnAbsentShard, EndsEachCallByTheTimeoutThatWasGiven) {
     const absl::Status status = call();
     EXPECT_EQ(KindOf(status), ErrorKind::kUnavailable) << name << ": " << status;
     EXPECT_EQ(DescribeError(status).shard, 0) << name;
-    EXPECT_GE(Clock::now() - start, milliseconds(390)) << name;
+    EXPECT_GE(Clock::now() - start, kSlowdown * milliseconds(390)) << name;
     EXPECT_LT(Clock::now() - start, milliseconds(10'000)) << name;
   }
 }
 
 TEST_F(AnAbsentShard, EndsLaterCallsAtOnceAfterRecoveryTimeout) {
-  const auto client = servers_.Connect({.recovery_timeout = milliseconds(600)});
+  const auto client = servers_.Connect({.recovery_timeout = kSlowdown * milliseconds(600)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   servers_.Kill(0);

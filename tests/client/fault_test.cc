@@ -8,6 +8,7 @@
 
 #include "tests/client/local_servers.h"
 #include "tests/client/tcp_proxy.h"
+#include "tests/slowdown.h"
 
 namespace hotrow::testing {
 namespace {
@@ -142,7 +143,8 @@ TEST(Faults, NobodyAtTheAddressIsSaidInTimeAndByName) {
 TEST(Faults, AMissingShardFailsConnectByNameButNotInspection) {
   LocalServers servers(2);
   servers.Kill(1);
-  ConnectOptions options{.addresses = {servers.addresses()[0]}, .timeout = milliseconds(500)};
+  ConnectOptions options{.addresses = {servers.addresses()[0]},
+                         .timeout = kSlowdown * milliseconds(500)};
   const auto client = Client::Connect(options);
   EXPECT_EQ(KindOf(client), ErrorKind::kUnavailable);
   EXPECT_EQ(DescribeError(client.status()).shard, 1);

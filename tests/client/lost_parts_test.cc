@@ -8,6 +8,7 @@
 
 #include "hotrow/v1/admin_service.grpc.pb.h"
 #include "tests/client/local_servers.h"
+#include "tests/slowdown.h"
 
 namespace hotrow::testing {
 namespace {
@@ -166,7 +167,7 @@ TEST_F(LostParts, RowsThatWereLoadedAndStepsWithoutRowsCountAsStored) {
 }
 
 TEST_F(LostParts, ACreationThatFailsHasMadeNothing) {
-  const auto client = servers_.Connect({.timeout = std::chrono::milliseconds(500)});
+  const auto client = servers_.Connect({.timeout = kSlowdown * std::chrono::milliseconds(500)});
   servers_.Kill(2);
   const absl::Status down = client->CreateTable(schema_).status();
   EXPECT_EQ(KindOf(down), ErrorKind::kUnavailable) << down;

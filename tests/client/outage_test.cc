@@ -9,6 +9,7 @@
 #include "hotrow/v1/admin_service.grpc.pb.h"
 #include "tests/client/local_servers.h"
 #include "tests/client/tcp_proxy.h"
+#include "tests/slowdown.h"
 
 namespace hotrow::testing {
 namespace {
@@ -203,7 +204,7 @@ TEST_F(Outage, ACallsOwnTimeoutEndsItEarlier) {
 
 // Calls without a timeout, whose patience is far shorter than the absence.
 TEST_F(Outage, CallsWithoutATimeoutOutlastAnAbsence) {
-  ConnectWith({.patience = seconds(3), .recovery_timeout = seconds(60)});
+  ConnectWith({.patience = kSlowdown * seconds(1), .recovery_timeout = seconds(60)});
   CutOff();
   auto pulled = std::async(std::launch::async, [&] { return Pull(away_); });
   auto pushed = std::async(std::launch::async, [&] { return Push(away_); });
@@ -229,7 +230,7 @@ TEST_F(Outage, CallsWithoutATimeoutEndWithRecoveryTimeout) {
 }
 
 TEST_F(Outage, CallsWithoutATimeoutHavePatienceWithAShardThatOnlyHangs) {
-  ConnectWith({.patience = seconds(3), .recovery_timeout = seconds(60)});
+  ConnectWith({.patience = kSlowdown * seconds(1), .recovery_timeout = seconds(60)});
   servers_.Signal(1, SIGSTOP);
   EXPECT_EQ(KindOf(Pull(away_)), ErrorKind::kDeadlineExceeded);
   const absl::Status pushed = Push(away_);
@@ -286,8 +287,8 @@ TEST_F(Outage, AConnectionWithoutASignOfLifeIsSaidInWords) {
 
 TEST_F(Outage, ConnectSaysThatAShardIsDraining) {
   Drain();
-  const auto client =
-      Client::Connect({.addresses = {servers_.addresses()[0]}, .timeout = milliseconds(500)});
+  const auto client = Client::Connect(
+      {.addresses = {servers_.addresses()[0]}, .timeout = kSlowdown * milliseconds(500)});
   EXPECT_EQ(KindOf(client), ErrorKind::kUnavailable) << client.status();
   EXPECT_TRUE(Says(client.status(), "draining")) << client.status();
   ExpectOfShard1(client.status(), address());
@@ -298,8 +299,8 @@ TEST_F(Outage, ConnectSaysThatAShardIsDraining) {
 TEST(ConnectTest, SaysThatAllSessionsOfAShardAreInUse) {
   LocalServers servers(2, {"--queue-max-sessions=1"});
   const auto first = servers.Connect();
-  const auto second =
-      Client::Connect({.addresses = {servers.addresses()[0]}, .timeout = milliseconds(500)});
+  const auto second = Client::Connect(
+      {.addresses = {servers.addresses()[0]}, .timeout = kSlowdown * milliseconds(500)});
   EXPECT_EQ(KindOf(second), ErrorKind::kOverloaded) << second.status();
   const ErrorDetails error = DescribeError(second.status());
   EXPECT_EQ(error.shard, 0);

@@ -5,6 +5,7 @@
 
 #include "hotrow/v1/parameter_service.grpc.pb.h"
 #include "tests/client/local_servers.h"
+#include "tests/slowdown.h"
 
 namespace hotrow::testing {
 namespace {
@@ -81,7 +82,7 @@ TEST_F(Restarts, APullOfADroppedTableNamesTableAndShard) {
 }
 
 TEST_F(Restarts, APushThatIsStillPendingSaysWhatItWaitsFor) {
-  const auto client = servers_.Connect({.timeout = seconds(3)});
+  const auto client = servers_.Connect({.timeout = kSlowdown * milliseconds(400)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   Push(*table);
@@ -94,7 +95,7 @@ TEST_F(Restarts, APushThatIsStillPendingSaysWhatItWaitsFor) {
 }
 
 TEST_F(Restarts, CloseSaysHowManyPushesItGivesUp) {
-  const auto client = servers_.Connect({.timeout = seconds(3)});
+  const auto client = servers_.Connect({.timeout = kSlowdown * milliseconds(400)});
   const auto table = client->CreateTable(schema_);
   ASSERT_OK(table);
   servers_.Signal(1, SIGSTOP);
