@@ -1,5 +1,7 @@
 #include "server/table/row_batch.h"
 
+#include <algorithm>
+
 namespace hotrow {
 
 RowBatch::Part& RowBatch::Append(const wire::Payload& payload, size_t offset,
