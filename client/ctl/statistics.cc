@@ -3,13 +3,13 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
 #include "client/src/client_error.h"
+#include "client/src/table_admin.h"
 #include "proto/wire/status_codec.h"
 
 namespace hotrow::ctl {
@@ -20,22 +20,6 @@ struct Sum {
   TableStatistics statistics;
   uint64_t shards = 0;
 };
-
-void Add(const TableStatistics& shard, Sum& sum) {
-  TableStatistics& to = sum.statistics;
-  ++sum.shards;
-  to.name = shard.name;
-  to.rows += shard.rows;
-  to.used_bytes += shard.used_bytes;
-  to.allocated_bytes += shard.allocated_bytes;
-  to.rows_pulled += shard.rows_pulled;
-  to.rows_pulled_initial += shard.rows_pulled_initial;
-  to.rows_pushed += shard.rows_pushed;
-  to.rows_created += shard.rows_created;
-  to.rows_refused += shard.rows_refused;
-  to.gradients_refused += shard.gradients_refused;
-  to.highest_step = std::max(to.highest_step, shard.highest_step);
-}
 
 Record StatisticsRecord(const Sum& sum) {
   const TableStatistics& table = sum.statistics;
@@ -86,7 +70,11 @@ std::map<std::string, Sum> SumOver(const std::vector<ShardStatus>& shards,
   for (const ShardStatus& shard : shards) {
     if (!shard.status.ok()) continue;
     for (const TableStatistics& table : shard.tables) {
-      if (only.empty() || table.name == only) Add(table, sums[table.name]);
+      if (!only.empty() && table.name != only) continue;
+      Sum& sum = sums[table.name];
+      ++sum.shards;
+      sum.statistics.name = table.name;
+      client::Add(table, sum.statistics);
     }
   }
   return sums;

@@ -77,19 +77,6 @@ TableStatistics FromProto(const v1::TableStats& proto) {
           .highest_step = proto.highest_step()};
 }
 
-void Add(const TableStatistics& shard, TableStatistics& sum) {
-  sum.rows += shard.rows;
-  sum.used_bytes += shard.used_bytes;
-  sum.allocated_bytes += shard.allocated_bytes;
-  sum.rows_pulled += shard.rows_pulled;
-  sum.rows_pulled_initial += shard.rows_pulled_initial;
-  sum.rows_pushed += shard.rows_pushed;
-  sum.rows_created += shard.rows_created;
-  sum.rows_refused += shard.rows_refused;
-  sum.gradients_refused += shard.gradients_refused;
-  sum.highest_step = std::max(sum.highest_step, shard.highest_step);
-}
-
 void Fill(const v1::GetStatsResponse& proto, ShardStatus& status) {
   status.version = proto.version();
   status.state = proto.state();
@@ -140,6 +127,19 @@ absl::StatusOr<TableStatistics> SumOnce(ClientCore& core, const std::string& tab
 }
 
 }  // namespace
+
+void Add(const TableStatistics& shard, TableStatistics& sum) {
+  sum.rows += shard.rows;
+  sum.used_bytes += shard.used_bytes;
+  sum.allocated_bytes += shard.allocated_bytes;
+  sum.rows_pulled += shard.rows_pulled;
+  sum.rows_pulled_initial += shard.rows_pulled_initial;
+  sum.rows_pushed += shard.rows_pushed;
+  sum.rows_created += shard.rows_created;
+  sum.rows_refused += shard.rows_refused;
+  sum.gradients_refused += shard.gradients_refused;
+  sum.highest_step = std::max(sum.highest_step, shard.highest_step);
+}
 
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name) {
   const absl::Status valid = ValidateTableName(name);

@@ -26,6 +26,8 @@ absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
 // admin listener only.
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name);
 
+// Adds what one shard counts of a table: sums, and of the steps the highest.
+void Add(const TableStatistics& shard, TableStatistics& sum);
 std::vector<ShardStatus> AskStatus(ClientCore& core, const std::string& table);
 absl::StatusOr<TableStatistics> SumStatistics(ClientCore& core, const std::string& table);
 
