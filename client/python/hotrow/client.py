@@ -18,7 +18,7 @@ from hotrow.errors import ClientClosed, InvalidArgument, NotFound, Unimplemented
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
 from hotrow.options import Options, dialled, refuse_others, split
-from hotrow.scalars import as_float, as_integer
+from hotrow.scalars import as_float, as_integer, as_text
 from hotrow.table import Table
 
 _PATIENCE = 30.0  # seconds, of a call without a timeout: as in the native client
@@ -224,7 +224,7 @@ class Client:
         _check_dtype(dtype)
         check_durability(durability)
         schema = _native.TableSchema()
-        schema.name = _checked(name, str, "name")
+        schema.name = as_text(name, "name", hint='E.g. "user".')
         schema.dim = as_integer(dim, "dim", 1, 65536)
         example = "hotrow.Adagrad(lr=0.05)"
         schema.optimizer = _checked(optimizer, Optimizer, "optimizer", example).to_native()
@@ -249,7 +249,9 @@ class Client:
         InvalidArgument, Unavailable, DeadlineExceeded
         """
         try:
-            return Table(self, name, self.native.open_table(_checked(name, str, "name")))
+            return Table(
+                self, name, self.native.open_table(as_text(name, "name", hint='E.g. "user".'))
+            )
         except NotFound as error:
             if error.shard is None:  # otherwise that shard lacks it, and the error says what to do
                 error.hint = self._names_like(name, [table.name for table in self.tables()])
@@ -280,7 +282,7 @@ class Client:
             Nothing was dropped: a shard has an admin listener, so that is for `hotrowctl drop`.
         InvalidArgument, Unavailable, DeadlineExceeded
         """
-        return self.native.drop_table(_checked(name, str, "name"))
+        return self.native.drop_table(as_text(name, "name", hint='E.g. "user".'))
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until every push of this client is acknowledged.
@@ -364,13 +366,12 @@ def _close_all() -> None:
             warnings.warn(f"closing {client!r} at exit: {error}", RuntimeWarning, stacklevel=1)
 
 
-def _checked(value: Any, kind: type, name: str, example: str = '"user"') -> Any:
+def _checked(value: Any, kind: type, name: str, example: str) -> Any:
     if not isinstance(value, kind):
         hint = f"E.g. {example}."
         if isinstance(value, type) and issubclass(value, kind):
             hint = f"It is the class: make an instance, e.g. {example}."
-        wanted = f"a hotrow.{kind.__name__}" if kind.__module__.startswith("hotrow") else "a str"
-        raise InvalidArgument(f"{name} must be {wanted}, not {value!r}", hint=hint)
+        raise InvalidArgument(f"{name} must be a hotrow.{kind.__name__}, not {value!r}", hint=hint)
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from hotrow import _native
 from hotrow.arrays import as_keys
 from hotrow.errors import InvalidArgument
+from hotrow.scalars import as_text
 
 
 def hash_strings(feature: str, values: Any) -> np.ndarray:
@@ -35,11 +36,7 @@ def hash_strings(feature: str, values: Any) -> np.ndarray:
     InvalidArgument
         For anything that is not a string, missing values included.
     """
-    if not isinstance(feature, str):
-        raise InvalidArgument(
-            f"feature must be a str, not {type(feature).__name__}",
-            hint='E.g. hash_strings("country", ["de", "fr"]).',
-        )
+    as_text(feature, "feature", hint='E.g. hash_strings("country", ["de", "fr"]).')
     if isinstance(values, (str, bytes)):
         raise InvalidArgument(
             "values must be a list or an array of strings, not one string", hint="Give [value]."
@@ -101,7 +98,13 @@ def mix_key(keys: Any, table: str) -> Any:
     -------
     numpy.ndarray or torch.Tensor
         uint64 in the shape of `keys`; of the kind of `keys`.
+
+    Raises
+    ------
+    InvalidArgument
+        For keys that are no such integers, and a name that is no text.
     """
+    as_text(table, "table", hint='E.g. mix_key(keys, table="user").')
     given = as_keys(keys)
     hashes = _native.mix_keys(given.words, table).view(np.uint64).reshape(given.shape)
     if given.device is None:

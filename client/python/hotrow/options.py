@@ -45,11 +45,16 @@ def refuse_others(tls: Any, token: Any, mode: str, max_steps_ahead: Any) -> None
         )
 
 
+def _is_printable(value: Any) -> bool:
+    """Whether it is a str without control characters and halves of surrogate pairs."""
+    return isinstance(value, str) and value.isprintable()
+
+
 def dialled(address_map: Any) -> tuple[tuple[str, str], ...]:
     """Check address_map, and make it hashable."""
     pairs = address_map or {}
     if not isinstance(pairs, Mapping) or not all(
-        isinstance(part, str) for pair in pairs.items() for part in pair
+        _is_printable(part) for pair in pairs.items() for part in pair
     ):
         raise InvalidArgument(
             f"address_map must map addresses to addresses, not {address_map!r}",
@@ -65,7 +70,7 @@ def split(addresses: str | Iterable[str]) -> tuple[str, ...]:
         stripped = tuple(part.strip() for part in parts)
     except (AttributeError, TypeError):
         stripped = ()
-    if not stripped or not all(stripped):
+    if not stripped or not all(part and _is_printable(part) for part in stripped):
         raise InvalidArgument(
             f"addresses must name at least one shard, not {addresses!r}",
             hint='E.g. "127.0.0.1:7070" or ["127.0.0.1:7070", "127.0.0.1:7071"].',

@@ -1,4 +1,4 @@
-"""Numbers of users: checked, and in the form in which servers give them back.
+"""Numbers and texts of users: checked, and in the form in which servers give them back.
 
 Servers keep float32. What they answer is the shortest decimal that gives the same float32, so that
 `Sgd(lr=0.1)` comes back equal; a float32 of NumPy is taken in the same way.
@@ -75,3 +75,24 @@ def as_integer(value: Any, name: str, low: int, high: int) -> int:
             else "Give a value in that range.",
         )
     return number
+
+
+def as_text(value: Any, name: str, hint: str) -> str:
+    """Check a str that travels as UTF-8.
+
+    Raises
+    ------
+    InvalidArgument
+        Also for half of a surrogate pair, which is what undecodable bytes become when a file is
+        read with errors="surrogateescape".
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} must be a str, not {value!r}", hint=hint)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"{name} must be text, and {value!r} has no UTF-8 form ({error.reason})",
+            hint="It was decoded wrongly where it was read: see the encoding and errors there.",
+        ) from None
+    return value

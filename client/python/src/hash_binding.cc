@@ -19,7 +19,12 @@ std::string_view BytesOf(nb::handle value) {
   if (PyUnicode_Check(value.ptr())) {
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-    if (text == nullptr) throw nb::python_error();
+    if (text == nullptr) {
+      PyErr_Clear();
+      RaiseInvalidArgument("a value has no UTF-8 form: it holds half of a surrogate pair",
+                           "It was decoded wrongly where it was read: see the encoding and errors "
+                           "there.");
+    }
     return {text, static_cast<size_t>(size)};
   }
   if (PyBytes_Check(value.ptr())) {

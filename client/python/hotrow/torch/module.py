@@ -24,7 +24,7 @@ from hotrow.errors import (
 )
 from hotrow.initializers import Initializer, Normal
 from hotrow.optimizers import Adagrad, Optimizer
-from hotrow.scalars import as_integer
+from hotrow.scalars import as_integer, as_text
 from hotrow.table import Table
 from hotrow.torch.pending import PendingGradients
 
@@ -229,8 +229,7 @@ def open_or_create(num_embeddings: int | None, dim: int, where: TableArguments) 
     if isinstance(where.table, Table):
         _refuse_beside_table(where)
         return _checked_table(where.table, num_embeddings, dim)
-    if not isinstance(where.table, str):
-        raise InvalidArgument("table= must name a table", hint='E.g. table="user".')
+    as_text(where.table, "table", hint='E.g. table="user".')
     if not isinstance(client, Client):
         raise InvalidArgument(
             "client= must be a hotrow.Client", hint='E.g. client=hotrow.connect("HOST:7070").'
