@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,7 +18,8 @@ namespace {
 
 class Socket {
  public:
-  explicit Socket(int family) : descriptor_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  explicit Socket(int family)
+      : descriptor_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
   ~Socket() {
     if (descriptor_ >= 0) close(descriptor_);
   }
@@ -82,9 +84,14 @@ absl::Status CheckListenUnix(const std::string& path) {
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return CannotListen(where, "folder " + folder + ": " + std::strerror(errno));
   }
+  struct stat there{};
+  if (stat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
+    return CannotListen(where, "there is something that is no socket; name another path");
+  }
   const Socket socket(AF_UNIX);
+  // EAGAIN: the queue of a server that does not accept is full.
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  if (connect(socket.descriptor(), generic, sizeof(address)) == 0) {
+  if (connect(socket.descriptor(), generic, sizeof(address)) == 0 || errno == EAGAIN) {
     return ListenFailure(where, EADDRINUSE);
   }
   return absl::OkStatus();

@@ -249,6 +249,7 @@ TEST(ListenSocket, AFileInThePlaceOfASocketIsKeptAndNamed) {
   const auto refused = ListenUnix(path);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("unix:" + path), std::string::npos);
+  EXPECT_NE(refused.status().message().find("no socket"), std::string::npos) << refused.status();
   EXPECT_EQ(directory.Read("file"), "mine");
 }
 
@@ -298,6 +299,27 @@ TEST(Acceptor, AServerRefusesConnectionsBeyondItsBoundAndServesTheOthers) {
             grpc::StatusCode::UNAVAILABLE);
   EXPECT_GE(server.rpc->connections().refused, 1u);
   EXPECT_EQ(first.Pull(table, {1}).rows().size(), 2 * sizeof(float));
+}
+
+TEST(ListenSocket, AServerThatDoesNotAcceptStillHasItsUnixSocket) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("hotrow.sock");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  constexpr int kType = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  const int listening = socket(AF_UNIX, kType, 0);
+  ASSERT_EQ(bind(listening, generic, sizeof(address)), 0);
+  ASSERT_EQ(listen(listening, 1), 0);
+  std::vector<int> queue;
+  do {
+    queue.push_back(socket(AF_UNIX, kType, 0));
+  } while (connect(queue.back(), generic, sizeof(address)) == 0);
+  EXPECT_FALSE(ListenUnix(path).ok());
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  for (const int descriptor : queue) close(descriptor);
+  close(listening);
 }
 
 }  // namespace
