@@ -66,5 +66,8 @@ std::string RenderMetrics(const MetricsInput& input);
 
 // Of this process, from /proc/self: memory, processor time, descriptors, threads.
 void AppendProcessMetrics(std::vector<prometheus::MetricFamily>& families);
+// When it started, since 1970, by the clock as it was when this was first asked: the same for all
+// its life, however the clock is set meanwhile.
+double ProcessStartSeconds();
 
 }  // namespace hotrow

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,10 +12,6 @@ namespace {
 
 constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kJsonType = "application/json";
-
-double SecondsSinceEpoch() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 HttpPage Verdict(bool good, const std::string& word) {
   return {.code = good ? 200 : 503, .body = word + "\n"};
@@ -63,7 +58,7 @@ HttpPage StatusPage(const OpsSources& sources) {
 }  // namespace
 
 HttpServer::Pages OpsPages(OpsSources sources) {
-  const double start_time_seconds = SecondsSinceEpoch();
+  const double start_time_seconds = ProcessStartSeconds();
   const auto labels = std::make_shared<TableLabels>();  // kept by the page
   const auto ready = [sources] {
     const ServingState state = sources.state();

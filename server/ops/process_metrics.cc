@@ -83,6 +83,11 @@ double MaxDescriptors() {
 
 }  // namespace
 
+double ProcessStartSeconds() {
+  static const double start = StartSeconds();
+  return start;
+}
+
 void AppendProcessMetrics(std::vector<prometheus::MetricFamily>& families) {
   const ProcessStatus status = ReadStatus();
   families.push_back(
@@ -90,7 +95,7 @@ void AppendProcessMetrics(std::vector<prometheus::MetricFamily>& families) {
   families.push_back(
       SingleGauge("process_virtual_memory_bytes", "Address space in use.", status.virtual_bytes));
   families.push_back(SingleGauge("process_start_time_seconds", "Start of the process since 1970.",
-                                 StartSeconds()));
+                                 ProcessStartSeconds()));
   families.push_back(SingleGauge("process_threads", "Threads.", status.threads));
   families.push_back(SingleCounter("process_cpu_seconds_total",
                                    "Processor time in user and system mode.", CpuSeconds()));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -229,6 +230,24 @@ TEST(Metrics, ATableKeepsItsLabelAsLongAsItLives) {
   stats.add_tables()->set_table_id(1001);
   first.insert(1000);
   EXPECT_EQ(labels.Of(stats), first);
+}
+
+// Whoever watches for restarts takes a start that moves for one.
+TEST(Metrics, TheStartOfTheProcessStaysTheSame) {
+  const auto start_time = [] {
+    std::vector<prometheus::MetricFamily> families;
+    AppendProcessMetrics(families);
+    for (const prometheus::MetricFamily& family : families) {
+      if (family.name == "process_start_time_seconds") return family.metric[0].gauge.value;
+    }
+    return 0.0;
+  };
+  const double first = start_time();
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  EXPECT_GT(first, now - 3600);
+  EXPECT_LE(first, now);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(start_time(), first);
 }
 
 TEST(Metrics, PromtoolFindsNothingToSay) {
