@@ -212,15 +212,17 @@ absl::StatusOr<std::shared_ptr<PushOperation>> ClientCore::TryPush(std::span<con
                 channels_[shard]->pushes().Enqueue(std::move(request));
               }},
       std::move(tables));
-  status = started->Start(
-      [this, bytes, state = PushState(state)](const absl::StatusOr<PushCounts>& result) mutable {
-        budget_.Release(bytes);
-        state->Set(result);
-        state.reset();  // first: whoever waits for all pushes then finds what nobody claims
-        session_.Finished();
-      });
+  const uint64_t push = session_.Begin();
+  status = started->Start([this, bytes, push, state = PushState(state)](
+                              const absl::StatusOr<PushCounts>& result) mutable {
+    budget_.Release(bytes);
+    state->Set(result);
+    state.reset();  // first: whoever waits for this push then finds what nobody claims
+    session_.Finished(push);
+  });
   if (!status.ok()) {
     budget_.Release(bytes);
+    session_.Finished(push);
     return status;
   }
   for (const auto& channel : channels_) channel->pushes().Pump();

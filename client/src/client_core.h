@@ -115,8 +115,12 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   // Overloaded when there was no room in time, or it was to come from shards that are away for too
   // long.
   absl::Status TakeBytes(int64_t bytes, client::Patience patience);
-  // None once no push is pending, else why some are.
-  wire::ErrorInfo WaitForPushes(client::Patience patience);
+  struct PendingPushes {
+    int64_t count = 0;
+    wire::ErrorInfo why;  // they are pending
+  };
+  // Waits for the pushes that have begun before the call.
+  PendingPushes WaitForPushes(client::Patience patience);
   absl::Status FlushAtClose();
   void CloseSessions();
 

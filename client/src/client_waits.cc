@@ -120,7 +120,8 @@ absl::Status ClientCore::StillPending(const absl::Status& outage, const PushOper
       WhyPending(outage, push.open_shards()));
 }
 
-wire::ErrorInfo ClientCore::WaitForPushes(client::Patience patience) {
+ClientCore::PendingPushes ClientCore::WaitForPushes(client::Patience patience) {
+  const uint64_t last = session_.last_begun();
   const auto shards = [&] {
     std::vector<uint32_t> waiting;
     for (const auto& channel : channels_) {
@@ -128,35 +129,37 @@ wire::ErrorInfo ClientCore::WaitForPushes(client::Patience patience) {
     }
     return waiting;
   };
-  const Wait wait{.wait = [&](TimePoint until) { return session_.WaitUntilNonePending(until); },
-                  .shards = shards};
+  const Wait wait{
+      .wait = [&](TimePoint until) { return session_.WaitUntilFinished(last, until) == 0; },
+      .shards = shards};
   const absl::Status outage = WaitThroughOutages(wait, patience);
-  if (session_.pending() == 0) return {};
-  return WhyPending(outage, shards());
+  PendingPushes pending{.count = session_.WaitUntilFinished(last, Now()), .why = {}};
+  if (pending.count > 0) pending.why = WhyPending(outage, shards());
+  return pending;
 }
 
 absl::Status ClientCore::Flush(std::optional<std::chrono::milliseconds> timeout) {
   const absl::Status status = CheckUsable();
   if (!status.ok()) return status;
-  const wire::ErrorInfo why = WaitForPushes(PatienceOf(timeout));
-  if (why.ok()) return unclaimed_->Take();
+  const PendingPushes pending = WaitForPushes(PatienceOf(timeout));
+  if (pending.count == 0) return unclaimed_->Take();
   return Pending(
-      absl::StrCat(session_.pending(), " pushes are still pending, neither lost nor sent twice"),
-      "Do not push the same gradients again; flush() again waits for them.", why);
+      absl::StrCat(pending.count, " pushes are still pending, neither lost nor sent twice"),
+      "Do not push the same gradients again; flush() again waits for them.", pending.why);
 }
 
 // Gives up the pushes that it cannot wait for.
 absl::Status ClientCore::FlushAtClose() {
-  wire::ErrorInfo why = WaitForPushes({.deadline = DeadlineOf(std::nullopt)});
-  if (why.ok()) return unclaimed_->Take();
-  why.kind = wire::ErrorKind::kSessionLost;
+  PendingPushes pending = WaitForPushes({.deadline = DeadlineOf(std::nullopt)});
+  if (pending.count == 0) return unclaimed_->Take();
+  pending.why.kind = wire::ErrorKind::kSessionLost;
   const absl::Status error =
-      Pending(absl::StrCat("the client was closed before ", session_.pending(),
+      Pending(absl::StrCat("the client was closed before ", pending.count,
                            " pushes were acknowledged: they were given up, and whether they were "
                            "applied is unknown"),
               "A new client can read which rows have changed; where every update counts, restore "
               "what was saved last. A flush() before close() can be repeated, close() cannot.",
-              why);
+              pending.why);
   for (const auto& channel : channels_) channel->pushes().Fail(error);
   return error;
 }

@@ -1,5 +1,6 @@
 #include "client/src/session.h"
 
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -55,27 +56,39 @@ absl::Status Session::Number(const std::vector<wire::SubPush*>& sub_pushes,
     sub_push->sequence = next_sequence_[sub_push->partition]++;
     sub_push->owner_epoch = owner_epoch_[sub_push->partition];
   }
-  ++pending_;
   enqueue();
   return absl::OkStatus();
 }
 
-void Session::Finished() {
+uint64_t Session::Begin() {
   MutexLock lock(mutex_);
-  if (--pending_ == 0) idle_.NotifyAll();
+  pending_.insert(++last_begun_);
+  return last_begun_;
 }
 
-bool Session::WaitUntilNonePending(TimePoint deadline) {
+void Session::Finished(uint64_t push) {
   MutexLock lock(mutex_);
-  while (pending_ > 0) {
-    if (!WaitUntil(idle_, mutex_, deadline) && pending_ > 0) return false;
+  const bool oldest = *pending_.begin() == push;
+  pending_.erase(push);
+  if (oldest) advanced_.NotifyAll();
+}
+
+uint64_t Session::last_begun() const {
+  MutexLock lock(mutex_);
+  return last_begun_;
+}
+
+int64_t Session::WaitUntilFinished(uint64_t last, TimePoint deadline) {
+  MutexLock lock(mutex_);
+  const auto over = [&]() HOTROW_REQUIRES(mutex_) {
+    return pending_.empty() || *pending_.begin() > last;
+  };
+  while (!over()) {
+    if (!WaitUntil(advanced_, mutex_, deadline) && !over()) {
+      return std::distance(pending_.begin(), pending_.upper_bound(last));
+    }
   }
-  return true;
-}
-
-int64_t Session::pending() const {
-  MutexLock lock(mutex_);
-  return pending_;
+  return 0;
 }
 
 void Session::MarkLost(const absl::Status& cause) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,16 +44,18 @@ class Session {
   void SetOwnerEpoch(uint32_t partition, uint64_t epoch);
 
   // Gives `sub_pushes` their numbers and calls `enqueue` before anything else can be numbered, so
-  // that numbers go out in order. Counts one push as pending. When the session is lost, lost():
-  // then nothing was numbered.
+  // that numbers go out in order. When the session is lost, lost(): then nothing was numbered.
   absl::Status Number(const std::vector<wire::SubPush*>& sub_pushes,
                       const std::function<void()>& enqueue);
-  // A push is over.
-  void Finished();
+  // A push begins, and is pending until Finished gets what this returned.
+  uint64_t Begin();
+  void Finished(uint64_t push);
+  // Of the pushes that have begun so far; 0 when there was none.
+  uint64_t last_begun() const;
 
-  // False when some are still pending at the deadline, or the wait was interrupted.
-  bool WaitUntilNonePending(TimePoint deadline);
-  int64_t pending() const;
+  // Waits for the pushes that began up to `last`, whatever others do meanwhile; returns how many of
+  // them are still pending: 0, or more at the deadline and when the wait was interrupted.
+  int64_t WaitUntilFinished(uint64_t last, TimePoint deadline);
 
   // The first cause is kept.
   void MarkLost(const absl::Status& cause);
@@ -65,10 +68,11 @@ class Session {
   uint64_t id_ = 0;
 
   mutable Mutex mutex_;
-  CondVar idle_;
+  CondVar advanced_;  // the oldest pending push has finished
   std::vector<uint64_t> next_sequence_ HOTROW_GUARDED_BY(mutex_);  // (partitions)
   std::vector<uint64_t> owner_epoch_ HOTROW_GUARDED_BY(mutex_);    // (partitions) 0: unknown
-  int64_t pending_ HOTROW_GUARDED_BY(mutex_) = 0;
+  uint64_t last_begun_ HOTROW_GUARDED_BY(mutex_) = 0;
+  std::set<uint64_t> pending_ HOTROW_GUARDED_BY(mutex_);
   absl::Status lost_ HOTROW_GUARDED_BY(mutex_);
 };
 

@@ -61,6 +61,7 @@ absl::Status CheckListen(const std::string& address) {
   if (failed != 0) return CannotListen(address, gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
   const Socket socket(found->ai_family);
+  if (socket.descriptor() < 0) return ListenFailure(address, errno);
   const int on = 1;
   setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket.descriptor(), found->ai_addr, found->ai_addrlen) != 0 ||
@@ -89,12 +90,13 @@ absl::Status CheckListenUnix(const std::string& path) {
     return CannotListen(where, "there is something that is no socket; name another path");
   }
   const Socket socket(AF_UNIX);
-  // EAGAIN: the queue of a server that does not accept is full.
+  if (socket.descriptor() < 0) return ListenFailure(where, errno);
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  if (connect(socket.descriptor(), generic, sizeof(address)) == 0 || errno == EAGAIN) {
-    return ListenFailure(where, EADDRINUSE);
-  }
-  return absl::OkStatus();
+  const bool answered = connect(socket.descriptor(), generic, sizeof(address)) == 0;
+  // Free is what is not there, or was left behind by somebody who is gone. Whatever else connecting
+  // fails with, there is somebody: a queue that is full, a socket of another type or user.
+  if (!answered && (errno == ENOENT || errno == ECONNREFUSED)) return absl::OkStatus();
+  return CannotListen(where, "the socket is in use (`ss -lxp` shows whose)");
 }
 
 }  // namespace hotrow

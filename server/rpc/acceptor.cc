@@ -55,12 +55,13 @@ Acceptor::Acceptor(Options options)
 
 Acceptor::~Acceptor() {
   Stop();
-  close(stop_event_);
+  if (stop_event_ >= 0) close(stop_event_);
 }
 
 void Acceptor::Stop() {
   if (stopped_) return;
   stopped_ = true;
+  stopping_.store(true, std::memory_order_relaxed);  // the join orders the rest
   eventfd_write(stop_event_, 1);
   thread_.join();
   options_.sockets.clear();
@@ -77,7 +78,7 @@ void Acceptor::Run() {
     // After an error the sockets stay readable: only the end is waited for then.
     poll(waiting.data(), pausing ? 1 : waiting.size(), pausing ? kPauseMs : kBeatPeriodMs);
     beat_ms_.store(NowMs(), std::memory_order_relaxed);
-    if (waiting[0].revents != 0) return;
+    if (stopping_.load(std::memory_order_relaxed)) return;
     LookAfter(kLookPeriod);
     bool good = true;
     for (size_t i = 1; i < waiting.size(); ++i) {

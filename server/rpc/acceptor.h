@@ -65,7 +65,9 @@ class Acceptor {
   void Recovered();
 
   Options options_;
-  const int stop_event_;  // readable once it must end
+  std::atomic<bool> stopping_{false};
+  // Readable once it must end; -1 where there was no descriptor: then a beat finds out.
+  const int stop_event_;
   std::atomic<int64_t> beat_ms_;
   std::atomic<int64_t> failing_since_ms_{0};  // 0: it is not
   std::atomic<int64_t> open_count_{0};

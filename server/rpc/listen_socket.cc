@@ -10,8 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "server/ops/address.h"
@@ -21,6 +22,7 @@ namespace hotrow {
 namespace {
 
 constexpr int kUserTimeoutMs = 20'000;
+constexpr int kAttempts = 10;  // to find a port that is free in every family
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -64,17 +66,47 @@ absl::StatusOr<ListenSocket> Listen(const std::string& where, const sockaddr& ad
   return listening;
 }
 
-// A socket of both families, where the machine has both.
-std::optional<TcpSockets> ListenEverywhere(const std::string& where, int port) {
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  any.sin6_port = htons(static_cast<uint16_t>(port));
-  any.sin6_addr = in6addr_any;
+// Whether the machine has the address, and its family, whoever uses its ports.
+bool Offers(const sockaddr& address, socklen_t size) {
+  const int descriptor = socket(address.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return errno != EAFNOSUPPORT;
+  sockaddr_storage any_port{};
+  std::memcpy(&any_port, &address, size);
+  auto& generic = reinterpret_cast<sockaddr&>(any_port);
+  SetPort(generic, 0);
+  const bool offered = bind(descriptor, &generic, size) == 0 || errno != EADDRNOTAVAIL;
+  close(descriptor);
+  return offered;
+}
+
+// One socket of both families.
+absl::StatusOr<TcpSockets> ListenEverywhere(const std::string& where, const sockaddr_in6& any) {
   auto listening = Listen(where, reinterpret_cast<const sockaddr&>(any), sizeof(any));
-  if (!listening.ok()) return std::nullopt;
+  if (!listening.ok()) return listening.status();
   TcpSockets all;
   all.port = PortOf(listening->descriptor());
   all.sockets.push_back(*std::move(listening));
+  return all;
+}
+
+// A socket for each address. One that is another program's is an error: a part of the clients would
+// end there.
+absl::StatusOr<TcpSockets> ListenOnEach(const std::string& where, int port, addrinfo* found) {
+  TcpSockets all;
+  all.port = port;
+  std::set<std::string> seen;  // a file of names may hold one twice
+  for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    SetPort(*one->ai_addr, 0);
+    const auto* const bytes = reinterpret_cast<const char*>(one->ai_addr);
+    const bool is_new = seen.emplace(bytes, one->ai_addrlen).second;
+    if (!is_new || !Offers(*one->ai_addr, one->ai_addrlen)) continue;
+    SetPort(*one->ai_addr, all.port);
+    auto listening = Listen(where, *one->ai_addr, one->ai_addrlen);
+    if (!listening.ok()) return listening.status();
+    all.port = PortOf(listening->descriptor());
+    all.sockets.push_back(*std::move(listening));
+  }
+  if (all.sockets.empty()) return ListenFailure(where, EADDRNOTAVAIL);
   return all;
 }
 
@@ -88,16 +120,20 @@ ListenSocket::ListenSocket(ListenSocket&& other) noexcept
 
 ListenSocket::~ListenSocket() {
   if (descriptor_ < 0) return;
-  close(descriptor_);
+  // In this order: once it is closed, a successor may take the path.
   if (!path_.empty()) unlink(path_.c_str());
+  close(descriptor_);
 }
 
 absl::StatusOr<TcpSockets> ListenTcp(const std::string& address) {
-  // Says why in words, also when the port is taken for one of the two families only.
   if (absl::Status status = CheckListen(address); !status.ok()) return status;
   const Address parsed = *ParseAddress(address);
-  if (IsEverywhere(parsed.host)) {
-    if (auto all = ListenEverywhere(address, parsed.port)) return *std::move(all);
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  any.sin6_port = htons(static_cast<uint16_t>(parsed.port));
+  any.sin6_addr = in6addr_any;
+  if (IsEverywhere(parsed.host) && Offers(reinterpret_cast<const sockaddr&>(any), sizeof(any))) {
+    return ListenEverywhere(address, any);
   }
   addrinfo wanted{};
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -107,21 +143,11 @@ absl::StatusOr<TcpSockets> ListenTcp(const std::string& address) {
       getaddrinfo(parsed.host.c_str(), std::to_string(parsed.port).c_str(), &wanted, &found);
   if (failed != 0) return absl::UnavailableError("cannot listen on " + address);
   const AddressList owner(found, &freeaddrinfo);
-  TcpSockets all;
-  all.port = parsed.port;
-  absl::Status why;
-  for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    SetPort(*one->ai_addr, all.port);
-    auto listening = Listen(address, *one->ai_addr, one->ai_addrlen);
-    if (!listening.ok()) {
-      why = listening.status();
-      continue;
-    }
-    all.port = PortOf(listening->descriptor());
-    all.sockets.push_back(*std::move(listening));
+  for (int attempt = 1;; ++attempt) {
+    auto all = ListenOnEach(address, parsed.port, found);
+    // A port that is free in one family need not be in the other.
+    if (all.ok() || parsed.port != 0 || attempt == kAttempts) return all;
   }
-  if (all.sockets.empty()) return why;
-  return all;
 }
 
 absl::StatusOr<ListenSocket> ListenUnix(const std::string& path) {

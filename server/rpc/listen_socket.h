@@ -36,7 +36,8 @@ struct TcpSockets {
   int port = 0;  // the chosen one where port 0 was asked for
 };
 
-// Listens on HOST:PORT. 0.0.0.0 and [::] mean every address of the machine, of both families.
+// Listens on HOST:PORT, on every address that the host's name has here. 0.0.0.0 and [::] mean every
+// address of the machine, of both families. All of them or none: unavailable when one is in use.
 // Connections send small messages at once and are given up when the peer confirms nothing for
 // 20 s.
 absl::StatusOr<TcpSockets> ListenTcp(const std::string& address);

@@ -162,6 +162,30 @@ TEST(Faults, AnotherShardAtTheAddressIsNoticed) {
   EXPECT_EQ(KindOf(client), ErrorKind::kInvalidArgument) << client.status();
 }
 
+// With pushes always under way a moment without any may never come: a flush waits for those that
+// were made before it.
+TEST(Lifecycle, AFlushBesideThreadsThatPushWaitsForWhatWasPushedBefore) {
+  LocalServers servers(2);
+  const auto client = servers.Connect();
+  const auto table = client->CreateTable(Counting("flushed"));
+  ASSERT_OK(table);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (Key key = 0; key < 2; ++key) {
+    others.emplace_back([&, key] {
+      while (!stop) EXPECT_OK(table->Push(std::vector<Key>{key}, std::vector<float>{1}));
+    });
+  }
+  for (int i = 0; i < 500; ++i) {
+    auto mine = table->PushAsync(std::vector<Key>{7}, std::vector<float>{1});
+    ASSERT_OK(client->Flush());
+    ASSERT_TRUE(mine.ready());
+    ASSERT_OK(mine.Wait(milliseconds(0)));
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
+}
+
 TEST(Lifecycle, CloseFlushesAndLaterCallsSayThatItIsClosed) {
   LocalServers servers(2);
   const auto client = servers.Connect();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "hotrow/errors.h"
 #include "hotrow/v1/parameter_service.pb.h"
 #include "proto/wire/status_codec.h"
@@ -86,12 +88,26 @@ TEST(Session, IsLostAsSessionLostWhateverTheCause) {
 
 TEST(Session, SaysWhatIsPending) {
   Session session({}, 1);
-  NumbersOf(session, {0});
-  EXPECT_EQ(session.pending(), 1);
-  EXPECT_FALSE(session.WaitUntilNonePending(Now() + milliseconds(1)));
-  session.Finished();
-  EXPECT_TRUE(session.WaitUntilNonePending(Now()));
-  EXPECT_EQ(session.pending(), 0);
+  EXPECT_EQ(session.WaitUntilFinished(session.last_begun(), Now()), 0);
+  const uint64_t first = session.Begin();
+  const uint64_t second = session.Begin();
+  EXPECT_EQ(session.WaitUntilFinished(second, Now() + milliseconds(1)), 2);
+  EXPECT_EQ(session.WaitUntilFinished(first, Now() + milliseconds(1)), 1);
+  session.Finished(second);
+  EXPECT_EQ(session.WaitUntilFinished(second, Now() + milliseconds(1)), 1);
+  session.Finished(first);
+  EXPECT_EQ(session.WaitUntilFinished(second, Now()), 0);
+}
+
+TEST(Session, WhatBeginsLaterIsNotWaitedFor) {
+  Session session({}, 1);
+  const uint64_t first = session.Begin();
+  const uint64_t last = session.last_begun();
+  const uint64_t later = session.Begin();
+  std::thread other([&] { session.Finished(first); });
+  EXPECT_EQ(session.WaitUntilFinished(last, Now() + std::chrono::seconds(30)), 0);
+  other.join();
+  session.Finished(later);
 }
 
 }  // namespace

@@ -207,6 +207,15 @@ TEST(Acceptor, StopsAtOnceAndClosesItsSockets) {
   accepting.acceptor->Stop();
 }
 
+TEST(Acceptor, StopsWhereThereWasNoDescriptorToWakeItWith) {
+  std::unique_ptr<Acceptor> acceptor;
+  {
+    const NoDescriptors none;
+    acceptor = std::make_unique<Acceptor>(Acceptor::Options{.sockets = {}, .max_connections = 1});
+  }
+  acceptor->Stop();  // or the test runs out of time
+}
+
 TEST(ListenSocket, APortInUseIsRefusedWithTheReason) {
   const TcpSockets first = *ListenTcp("127.0.0.1:0");
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
@@ -222,6 +231,31 @@ TEST(ListenSocket, EveryAddressMeansBothFamilies) {
   EXPECT_TRUE(Dial(all.port).connected());
   const TcpSockets named = *ListenTcp("localhost:0");
   EXPECT_TRUE(Dial(named.port).connected());
+}
+
+TEST(ListenSocket, APortThatAnotherHasInOneFamilyIsRefused) {
+  const auto other = ListenTcp("[::1]:0");
+  if (!other.ok()) GTEST_SKIP() << "no IPv6 here";
+  for (const char* host : {"0.0.0.0:", "[::]:"}) {
+    EXPECT_FALSE(ListenTcp(host + std::to_string(other->port)).ok()) << host;
+  }
+}
+
+TEST(ListenSocket, ASocketOfAnotherTypeIsInUseAndKept) {
+  TemporaryDirectory directory;
+  const std::string path = directory.File("s");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  for (const int type : {SOCK_DGRAM, SOCK_SEQPACKET}) {
+    const int other = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(other, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    const auto refused = ListenUnix(path);
+    EXPECT_FALSE(refused.ok());
+    EXPECT_EQ(access(path.c_str(), F_OK), 0);
+    close(other);
+    unlink(path.c_str());
+  }
 }
 
 TEST(ListenSocket, APathIsRemovedAtTheEndAndADeadSocketReplaced) {

@@ -241,10 +241,10 @@ class Client {
   absl::StatusOr<PushCounts> PushTables(std::span<const TablePush> pushes);
   Future<PushCounts> PushTablesAsync(std::span<const TablePush> pushes);
 
-  // Waits until every push of this client is acknowledged, as long as any call when no timeout is
-  // given: DeadlineExceeded then, and Unavailable when a shard is away for too long; they stay
-  // pending, and the error says what for. Reports, once, a push that failed after its caller had
-  // stopped waiting for it.
+  // Waits until every push that was made before is acknowledged, as long as any call when no
+  // timeout is given: DeadlineExceeded then, and Unavailable when a shard is away for too long;
+  // they stay pending, and the error says what for. Reports, once, the first push that has failed
+  // and whose waiter, if it has one, was not told yet.
   absl::Status Flush(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
   // Flushes, ends the session and the connections. SessionLost when pushes were still pending after
   // options.timeout, or patience: they are given up, and whether they were applied is unknown.

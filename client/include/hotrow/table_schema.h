@@ -12,13 +12,13 @@ namespace hotrow {
 
 // Stochastic gradient descent: w -= lr * g, touched rows only (torch.optim.SGD without momentum).
 struct Sgd {
-  float lr = 0.01F;  // finite, >= 0; the default rate of a push
+  float lr = 0.01F;  // 0 .. 1e15; the default rate of a push
 };
 // Adagrad (Duchi, Hazan, Singer 2011; torch.optim.Adagrad), element by element:
 //   h += g*g; w -= lr * g / (sqrt(h) + eps)
 // One float of state per weight.
 struct Adagrad {
-  float lr = 0.01F;                        // finite, >= 0
+  float lr = 0.01F;                        // 0 .. 1e15
   float eps = 1e-10F;                      // finite, >= 0; > 0 when the accumulator starts at 0
   float initial_accumulator_value = 0.0F;  // of h; finite, >= 0
 };
@@ -26,14 +26,14 @@ struct Adagrad {
 //   h += mean(g*g); w -= lr * g / (sqrt(h) + eps)
 // One float of state per row: the cheapest adaptive rule for wide rows.
 struct RowwiseAdagrad {
-  float lr = 0.01F;                        // finite, >= 0
+  float lr = 0.01F;                        // 0 .. 1e15
   float eps = 1e-8F;                       // finite, >= 0; > 0 when the accumulator starts at 0
   float initial_accumulator_value = 0.0F;  // of h; finite, >= 0
 };
 // Lazy Adam (Kingma, Ba 2015; torch.optim.SparseAdam): moments of touched rows only, bias corrected
 // by the step that the push carries. Two floats of state per weight.
 struct Adam {
-  float lr = 1e-3F;      // finite, >= 0
+  float lr = 1e-3F;      // 0 .. 1e15
   float beta1 = 0.9F;    // of the first moment, 0 <= beta1 < 1
   float beta2 = 0.999F;  // of the second moment, 0 <= beta2 < 1
   float eps = 1e-8F;     // finite, > 0

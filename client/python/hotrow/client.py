@@ -285,12 +285,19 @@ class Client:
         return self.native.drop_table(as_text(name, "name", hint='E.g. "user".'))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until every push of this client is acknowledged.
+        """Wait until every push that was made before is acknowledged.
 
         Parameters
         ----------
         timeout : float, optional
             Seconds; None: as long as any call of the client.
+
+        Raises
+        ------
+        DeadlineExceeded, Unavailable
+            Some are not: they stay pending, and `flush` again waits for them.
+        Error
+            What a push raised that nobody was told yet.
         """
         self.native.flush(check_timeout(timeout))
 

@@ -105,7 +105,7 @@ class _Pool(torch.autograd.Function):
         gradient = out_gradient.detach().to("cpu", torch.float32).contiguous().numpy()
         anchor_gradient = weight_gradient = None
         if ctx.needs_input_grad[0]:
-            if _anchor_is_asked_for(ctx.module):
+            if _anchor_is_asked_for(ctx):
                 _collect(ctx.module, ctx.bags, ctx.pooled, gradient)
             anchor_gradient = torch.zeros_like(ctx.anchor_like)
         if ctx.needs_input_grad[1]:
@@ -113,19 +113,21 @@ class _Pool(torch.autograd.Function):
         return anchor_gradient, weight_gradient, None, None, None
 
 
-def _anchor_is_asked_for(module: RemoteModule) -> bool:
+def _anchor_is_asked_for(ctx: Any) -> bool:
     """Whether this pass accumulates into the anchor, as `loss.backward()` does.
 
     torch.autograd.grad(loss, others) and backward(inputs=others) leave it, as every parameter that
-    is not among the others, alone: no row may move then.
+    is not among the others, alone: no row may move then. Nor where the module was frozen since the
+    forward pass. The node that is asked about is the one that the forward pass was recorded with:
+    the anchor gets another one when its type changes (`module.half()`).
     """
+    if not ctx.module.anchor.requires_grad:
+        return False
     will_run = getattr(torch._C, "_will_engine_execute_node", None)
     if will_run is None:
         return True  # this torch cannot tell
-    with torch.enable_grad():
-        accumulate = module.anchor.view_as(module.anchor).grad_fn.next_functions[0][0]
     try:
-        return bool(will_run(accumulate))
+        return bool(will_run(ctx.next_functions[0][0]))
     except RuntimeError:  # autograd.grad() of the anchor itself, which accumulates nothing either
         return False
 
