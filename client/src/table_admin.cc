@@ -1,6 +1,8 @@
 #include "client/src/table_admin.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/await_shards.h"
@@ -11,8 +13,6 @@ namespace hotrow::client {
 namespace {
 
 constexpr std::chrono::seconds kIdentityTimeout(2);
-
-Channels Authority(ClientCore& core) { return core.channels().subspan(core.map().owner(0), 1); }
 
 // Where each shard drops tables: empty for the address that all calls go to.
 absl::StatusOr<std::vector<std::string>> AskAdminAddresses(ClientCore& core, TimePoint deadline) {
@@ -154,22 +154,34 @@ absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name) {
 }
 
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core) {
+  using Answers = std::vector<absl::StatusOr<v1::ListTablesResponse>>;
   Patience patience = core.PatienceOf(std::nullopt);
-  const auto answer = AskOncePresent(core, Authority(core), patience, [&] {
-    return AskShards<v1::ListTablesResponse>(
-        Authority(core), patience.deadline,
-        [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-          return channel.admin().AsyncListTables(context, {}, queue);
-        })[0];
-  });
-  if (!answer.ok()) return answer.status();
-  std::vector<TableInfo> tables;
-  for (const v1::TableDescription& description : answer->tables()) {
-    absl::StatusOr<TableInfo> info = InfoFromProto(description);
-    if (!info.ok()) return info.status();
-    tables.push_back(*std::move(info));
+  const absl::StatusOr<Answers> answers =
+      AskOncePresent(core, core.channels(), patience, [&]() -> absl::StatusOr<Answers> {
+        Answers all = AskShards<v1::ListTablesResponse>(
+            core.channels(), patience.deadline,
+            [&](ShardChannel& channel, grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+              return channel.admin().AsyncListTables(context, {}, queue);
+            });
+        const absl::Status status = FirstError(all);
+        if (!status.ok()) return status;
+        return all;
+      });
+  if (!answers.ok()) return answers.status();
+  std::map<std::string, TableInfo> tables;
+  for (const auto& answer : *answers) {
+    for (const v1::TableDescription& description : answer->tables()) {
+      absl::StatusOr<TableInfo> info = InfoFromProto(description);
+      if (!info.ok()) return info.status();
+      const auto [known, is_new] = tables.try_emplace(info->schema.name, *info);
+      if (!is_new) {
+        known->second.highest_step = std::max(known->second.highest_step, info->highest_step);
+      }
+    }
   }
-  return tables;
+  std::vector<TableInfo> by_name;
+  for (auto& [name, info] : tables) by_name.push_back(std::move(info));
+  return by_name;
 }
 
 absl::StatusOr<uint64_t> DropTable(ClientCore& core, const std::string& name) {

@@ -2,7 +2,8 @@
 //
 // Thread safety: pure functions over a core. Errors: of several shards, the first by shard number.
 // All but AskStatus wait for shards that are away, as a pull does (see await_shards.h).
-// The owner of partition 0 is the authority: it assigns table ids and knows every table.
+// The owner of partition 0 is the authority: it assigns table ids. Like every shard it may have
+// forgotten tables, so that all are asked what there is.
 
 #pragma once
 
@@ -20,6 +21,7 @@ absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schem
 // Makes nothing. NotFound without a shard when none has the table; naming one when a shard lacks
 // it, and DataLoss then when others hold rows of it.
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
+// By name, those included that some shards have lost their part of: opening one says so.
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
 // Rows that were stored; NotFound when no shard had the table: one that some have forgotten is
 // dropped on the others. PermissionDenied, and nothing dropped, where a shard drops tables on its

@@ -98,3 +98,19 @@ def test_a_table_that_was_never_used_is_completed_by_a_module() -> None:
 def test_a_name_that_no_shard_knows_is_not_found(client, name) -> None:
     with pytest.raises(hotrow.NotFound):
         client.table(name)
+
+
+def test_a_table_is_listed_as_long_as_one_shard_has_it(halved):
+    cluster, _, _ = halved
+    assert [table.name for table in cluster.connect().tables()] == ["item"]
+
+
+def test_dense_layers_can_be_saved_beside_lost_rows(halved):
+    *_, table = halved
+    model = torch.nn.Sequential(
+        EmbeddingBag(None, 4, mode="sum", table=table), torch.nn.Linear(4, 1)
+    )
+    with pytest.warns(hotrow.RowsBehindWarning, match="lost"):
+        saved = model.state_dict()
+    assert saved["1.weight"].shape == (1, 4)
+    assert saved["0._extra_state"]["rows"] is None

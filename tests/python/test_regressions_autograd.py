@@ -80,3 +80,19 @@ def test_two_modules_of_one_pass_are_told_apart(bag, make_table):
     optimizer.step()
     assert bag.table.pull([1]).tolist() == [[1, 1]]
     assert other.table.pull([1]).tolist() == [[-1, -1]]
+
+
+@pytest.mark.parametrize("change", ["half", "double", "float"])
+def test_a_module_that_changes_its_type_between_the_passes_keeps_its_gradients(bag, change):
+    out, _ = weighted(bag)
+    getattr(bag, change)()
+    out.backward()
+    assert sum(len(keys) for keys, _ in bag.pending.parts()) == 2
+
+
+def test_a_module_that_is_frozen_between_the_passes_gets_none(bag):
+    out, weights = weighted(bag)
+    bag.requires_grad_(False)
+    out.backward()
+    assert not bag.pending.parts()
+    assert weights.grad.tolist() == [[2, 2]]

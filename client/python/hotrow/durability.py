@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from hotrow.errors import (
     ClientClosed,
+    DataLoss,
     DeadlineExceeded,
     ForkedProcess,
     InvalidArgument,
+    NotFound,
     Overloaded,
+    SessionLost,
     Unavailable,
     Unimplemented,
 )
@@ -75,10 +78,19 @@ def age_of(table: Table) -> dict[str, int | None]:
     """Highest step and number of rows of a table, as a state_dict keeps them.
 
     None where the servers cannot be asked: loading that state then cannot tell what is missing.
+    Where they have lost rows a `RowsBehindWarning` says so: dense layers are worth saving then.
     """
     try:
         found = table.stats()
     except _NOT_ASKED:
+        return {"highest_step": None, "rows": None}
+    except (DataLoss, NotFound, SessionLost) as error:
+        warnings.warn(
+            f"{error}\nThe state that is saved now is that of the dense layers alone, beside rows "
+            "that are lost",
+            RowsBehindWarning,
+            stacklevel=_levels_to_caller(),
+        )
         return {"highest_step": None, "rows": None}
     return {"highest_step": found["highest_step"], "rows": found["rows"]}
 

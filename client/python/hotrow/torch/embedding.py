@@ -125,7 +125,7 @@ class Embedding(RemoteModule):
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Refuse the state of a module on another table; learn that a padding row was loaded."""
         super().set_extra_state(state)
-        self.padding_loaded |= bool(state["padding_loaded"])
+        self.padding_loaded |= bool(state.get("padding_loaded", False))
 
     @naming_table(lambda module: module.table.name)
     def forward(self, input: torch.Tensor) -> torch.Tensor:
