@@ -21,7 +21,8 @@ absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schem
 // Makes nothing. NotFound without a shard when none has the table; naming one when a shard lacks
 // it, and DataLoss then when others hold rows of it.
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name);
-// By name, those included that some shards have lost their part of: opening one says so.
+// By name, those included that some shards have lost their part of: opening one says so. A tool is
+// told what the shards that answer know, and the error when none does.
 absl::StatusOr<std::vector<TableInfo>> ListTables(ClientCore& core);
 // Rows that were stored; NotFound when no shard had the table: one that some have forgotten is
 // dropped on the others. PermissionDenied, and nothing dropped, where a shard drops tables on its

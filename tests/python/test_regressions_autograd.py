@@ -96,3 +96,27 @@ def test_a_module_that_is_frozen_between_the_passes_gets_none(bag):
     out.backward()
     assert not bag.pending.parts()
     assert weights.grad.tolist() == [[2, 2]]
+
+
+def detached_copies(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {k: v.detach().clone().requires_grad_() for k, v in module.named_parameters()}
+
+
+def fast_weights(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {k: v - 0.1 for k, v in module.named_parameters()}
+
+
+@pytest.mark.parametrize("others", [detached_copies, fast_weights], ids=lambda f: f.__name__)
+def test_a_pass_with_other_parameters_that_asks_for_those_moves_no_row(bag, others):
+    parameters = others(bag)
+    out = torch.func.functional_call(bag, parameters, (torch.tensor([[1, 2]]),)).sum()
+    torch.autograd.grad(out, list(parameters.values()))
+    assert not bag.pending.parts()
+
+
+def test_backward_through_other_parameters_reaches_the_rows_that_they_were_made_of(bag):
+    inputs = (torch.tensor([[1, 2]]),)
+    torch.func.functional_call(bag, detached_copies(bag), inputs).sum().backward()
+    assert not bag.pending.parts()
+    torch.func.functional_call(bag, fast_weights(bag), inputs).sum().backward()
+    assert sum(len(keys) for keys, _ in bag.pending.parts()) == 2

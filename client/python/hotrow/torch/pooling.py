@@ -118,18 +118,39 @@ def _anchor_is_asked_for(ctx: Any) -> bool:
 
     torch.autograd.grad(loss, others) and backward(inputs=others) leave it, as every parameter that
     is not among the others, alone: no row may move then. Nor where the module was frozen since the
-    forward pass. The node that is asked about is the one that the forward pass was recorded with:
-    the anchor gets another one when its type changes (`module.half()`).
+    forward pass, or the pass was made with other parameters (torch.func.functional_call). The node
+    that is asked about is the one that the forward pass was recorded with: the anchor gets another
+    one when its type changes (`module.half()`).
     """
-    if not ctx.module.anchor.requires_grad:
+    accumulate = _accumulator_of(ctx.module.anchor, ctx.next_functions[0][0])
+    if accumulate is None or not ctx.module.anchor.requires_grad:
         return False
     will_run = getattr(torch._C, "_will_engine_execute_node", None)
     if will_run is None:
         return True  # this torch cannot tell
     try:
-        return bool(will_run(ctx.next_functions[0][0]))
+        return bool(will_run(accumulate))
     except RuntimeError:  # autograd.grad() of the anchor itself, which accumulates nothing either
         return False
+
+
+def _accumulator_of(anchor: torch.Tensor, node: Any) -> Any:
+    """Find the node that accumulates into the anchor, from `node` on; None: there is none.
+
+    It is that node itself, unless other parameters were put in the place of the module's own: then
+    they may have been computed from those, or have nothing to do with them.
+    """
+    seen = set()
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        if getattr(node, "variable", None) is anchor:
+            return node
+        seen.add(node)
+        waiting.extend(following for following, _ in node.next_functions)
+    return None
 
 
 def _collect(module: RemoteModule, bags: Bags, pooled: Any, gradient: np.ndarray) -> None:
