@@ -68,6 +68,22 @@ def test_a_table_that_was_emptied_after_training_takes_no_weight(make_table) -> 
         EmbeddingBag(6, 2, _weight=WEIGHT, table=table)
 
 
+def test_a_load_that_was_cut_off_is_not_taken_for_whole(make_table) -> None:
+    table = make_table(2, num_embeddings=6)
+    table.upsert(np.arange(2), WEIGHT[:2])
+    with pytest.raises(hotrow.AlreadyExists, match="holds 2 rows, fewer than the 6") as caught:
+        EmbeddingBag(6, 2, _weight=WEIGHT, table=table)
+    assert f"drop_table('{table.name}')" in caught.value.hint
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_weight_cannot_be_put_in_the_place_of_the_rows(make_table, module) -> None:
+    one = module(6, 2, table=make_table(2, num_embeddings=6))
+    with pytest.raises(hotrow.InvalidArgument, match="no weight that could be set") as caught:
+        one.weight = torch.nn.Parameter(torch.from_numpy(WEIGHT))
+    assert "load_rows(" in caught.value.hint
+
+
 def test_a_weight_of_another_shape_makes_no_table(client, name) -> None:
     with pytest.raises(hotrow.InvalidArgument, match=r"_weight must have the shape \(6, 3\)"):
         EmbeddingBag(6, 3, _weight=WEIGHT, table=name, client=client)

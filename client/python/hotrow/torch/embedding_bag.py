@@ -147,7 +147,8 @@ class EmbeddingBag(RemoteModule):
         The rows go into an empty table, once: a table that is trained on is never overwritten. Of
         several workers one calls this. The others wait for it, then open the table by its name with
         the constructor, without the weight (there `requires_grad_(False)` freezes), and so does the
-        first one when it is started again.
+        first one when it is started again. What was cut off half-way is refused, and is to be
+        dropped and loaded again.
 
         Parameters
         ----------

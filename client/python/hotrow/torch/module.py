@@ -78,6 +78,15 @@ class RemoteModule(nn.Module):
             )
         return super().__getattr__(name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "weight":
+            raise InvalidArgument(
+                "a module of hotrow has no weight that could be set: its rows live on the servers",
+                table=self.table.name,
+                hint="Write them with load_rows(range(len(weight)), weight).",
+            )
+        super().__setattr__(name, value)
+
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *others: Any, **named: Any
     ) -> None:
@@ -353,6 +362,14 @@ def load_weight(module: RemoteModule, weight: np.ndarray | None) -> None:
     if weight is None:
         return
     found = module.table.stats()
+    if 0 < found["rows"] < len(weight) and not found["highest_step"]:
+        raise AlreadyExists(
+            f"it holds {found['rows']} rows, fewer than the {len(weight)} of the weight, and was "
+            "never pushed to: loading it was cut off, or goes on in another process",
+            table=module.table.name,
+            hint=f"Where nobody loads it now, drop_table('{module.table.name}') and load it again; "
+            "opened without the weight, the rows that are missing would start anew.",
+        )
     if found["rows"] or found["highest_step"]:
         raise AlreadyExists(
             f"it holds {found['rows']} rows and is at step {found['highest_step']}, and a weight "
