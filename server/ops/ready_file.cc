@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "server/ops/file_util.h"
 
@@ -16,8 +17,12 @@ constexpr const char* kProcess = "pid";
 
 // 0 when the file names none.
 pid_t ProcessNamedIn(const std::string& path) {
-  std::ifstream file(path);
-  const nlohmann::json facts = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  // Read first: the parser lets exceptions of a stream through, and a folder opens but does not
+  // read.
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  const nlohmann::json facts =
+      nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
   if (!facts.is_object()) return 0;
   const auto found = facts.find(kProcess);
   return found != facts.end() && found->is_number_integer() ? found->get<pid_t>() : 0;

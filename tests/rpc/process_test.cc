@@ -285,6 +285,14 @@ TEST(Program, ASecondProcessOnADirectoryExitsWithTwo) {
       << other.Read("stderr");
 }
 
+TEST(Program, AReadyFileThatIsAFolderExitsWithOne) {
+  TemporaryDirectory directory;
+  Process process(directory, {"--listen", "127.0.0.1:0", "--ready-file", directory.path()});
+  EXPECT_EQ(process.Wait(), 1);
+  const std::string said = directory.Read("stderr");
+  EXPECT_NE(said.find("Is a directory"), std::string::npos) << said;
+}
+
 TEST(Program, AnAddressInUseExitsWithOne) {
   TemporaryDirectory directory;
   TestServer server;
