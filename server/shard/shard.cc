@@ -38,6 +38,7 @@ int64_t BytesOf(const wire::PushRequest& request) {
 struct ScanPlace {
   std::shared_ptr<RequestGate> gate;
   std::vector<std::unique_ptr<StrandUnit>>* strands = nullptr;
+  ScanSet* scans = nullptr;
   uint32_t shard = 0;
 
   absl::Status Signed(wire::ErrorInfo error) const {
@@ -105,7 +106,7 @@ void CollectKeys(std::shared_ptr<TableScan> scan, ScanPlace place, size_t index,
        done = std::move(done)]() mutable {
         Table* table = unit.state.tables.Find(scan->table_id());
         absl::Status status = table == nullptr ? wire::ToStatus(NoSuchTable(scan->table_id()))
-                                               : scan->AddKeys(*table);
+                                               : place.scans->AddKeys(*scan, *table, Clock::now());
         if (status.ok() && index + 1 < place.strands->size()) {
           return CollectKeys(std::move(scan), std::move(place), index + 1, std::move(done));
         }
@@ -300,8 +301,11 @@ void Shard::Scan(uint32_t table_id, uint32_t batch_rows, bool with_state, ScanSt
   auto scan = impl.state.scans.Start(range, impl.state.budget, Clock::now());
   if (!scan.ok()) return refuse(scan.status());
   CollectKeys(*std::move(scan),
-              {.gate = impl.gate, .strands = &impl.strands, .shard = impl.state.options.shard}, 0,
-              std::move(done));
+              {.gate = impl.gate,
+               .strands = &impl.strands,
+               .scans = &impl.state.scans,
+               .shard = impl.state.options.shard},
+              0, std::move(done));
 }
 
 bool Shard::Drain(Deadline deadline) {

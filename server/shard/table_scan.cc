@@ -148,6 +148,22 @@ absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range,
   return scan;
 }
 
+absl::Status ScanSet::AddKeys(TableScan& scan, const Table& table, TableScan::TimePoint now) {
+  absl::Status status = scan.AddKeys(table);
+  if (!status.ok() && ExpireIdle(now)) status = scan.AddKeys(table);
+  return status;
+}
+
+bool ScanSet::ExpireIdle(TableScan::TimePoint now) {
+  MutexLock lock(mutex_);
+  bool found = false;
+  for (const std::weak_ptr<TableScan>& place : scans_) {
+    const std::shared_ptr<TableScan> scan = place.lock();
+    found |= scan != nullptr && scan->ExpireIfIdle(now - kIdleLimit);
+  }
+  return found;
+}
+
 std::weak_ptr<TableScan>* ScanSet::FreePlace(TableScan::TimePoint now) {
   for (std::weak_ptr<TableScan>& place : scans_) {
     const std::shared_ptr<TableScan> scan = place.lock();

@@ -11,7 +11,7 @@
 // Ownership: whoever runs the scan owns it; ScanSet only watches. Bounds: kMaxScans at once; the
 // key list is taken from the memory budget (8 bytes a row) and given back at the end. One of them
 // may have its list beside the budget: rows can be saved from a shard that is full. A scan that was
-// idle for kIdleLimit is ended when its place is needed.
+// idle for kIdleLimit is ended when its place or its memory is needed by another.
 // Errors: kOverloaded when all places are taken or the budget has no room for the keys.
 
 #pragma once
@@ -95,8 +95,13 @@ class ScanSet {
   absl::StatusOr<std::shared_ptr<TableScan>> Start(ScanRange range,
                                                    std::shared_ptr<MemoryBudget> budget,
                                                    TableScan::TimePoint now);
+  // TableScan::AddKeys, for which idle scans are ended where there is no room. In a task of the
+  // strand.
+  absl::Status AddKeys(TableScan& scan, const Table& table, TableScan::TimePoint now);
 
  private:
+  // Whether there was one.
+  bool ExpireIdle(TableScan::TimePoint now);
   std::weak_ptr<TableScan>* FreePlace(TableScan::TimePoint now) HOTROW_REQUIRES(mutex_);
 
   const std::shared_ptr<std::atomic<bool>> beside_taken_ =

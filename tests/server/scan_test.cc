@@ -229,5 +229,22 @@ TEST_F(ScanSetTest, TakesItsKeysFromTheBudgetAndGivesThemBack) {
   budget.GiveBack(budget.limit_bytes() - before - 799);
 }
 
+TEST_F(ScanSetTest, AnIdleScanGivesUpTheListBesideTheBudgetWhereverItStands) {
+  using std::chrono::seconds;
+  const auto at = [](int second) { return TableScan::TimePoint(seconds(second)); };
+  PushRows(MixedKeys(100));
+  auto first = *Start(seconds(1));
+  ASSERT_TRUE(budget_->TryTake(budget_->limit_bytes() - budget_->used_bytes()));
+  auto idle = *Start(seconds(1));
+  ASSERT_TRUE(scans_.AddKeys(*idle, *table_, at(1)).ok());
+  first = nullptr;  // its place is free, and comes before that of the idle one
+  const auto later = *Start(seconds(61));
+  EXPECT_EQ(KindOf(scans_.AddKeys(*later, *table_, at(60))), ErrorKind::kOverloaded);
+  EXPECT_TRUE(scans_.AddKeys(*later, *table_, at(61)).ok());
+  EXPECT_EQ(wire::FromStatus(idle->Next(*table_, at(62)).status()).kind,
+            ErrorKind::kDeadlineExceeded);
+  EXPECT_EQ(later->Next(*table_, at(62))->message.row_count, 10U);
+}
+
 }  // namespace
 }  // namespace hotrow::test
