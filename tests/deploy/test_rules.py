@@ -253,8 +253,16 @@ def _probe_errors() -> list[Planted]:
         Planted(rule, "none", change(*CONTAINER, "startupProbe", to=REMOVED), "startupProbe"),
         Planted(rule, "by HTTP", change(*ready, to={"httpGet": {"port": 9090}}), "not ask by gRPC"),
         Planted(rule, "not served", change(*ready, "grpc", "service", to="readiness"), "readiness"),
-        Planted(rule, "another", change(*live, "grpc", "service", to="ready"), "not 'live'"),
-        Planted(rule, "port", change(*live, "grpc", "port", to=9090), "port 9090"),
+        Planted(rule, "another", change(*ready, "grpc", "service", to="live"), "not 'ready'"),
+        Planted(rule, "port", change(*ready, "grpc", "port", to=9090), "port 9090"),
+        Planted(
+            rule,
+            "among the clients",
+            change(*live, to={"grpc": {"port": 7070, "service": "live"}}),
+            "beside the clients",
+        ),
+        Planted(rule, "page", change(*live, "httpGet", "path", to="/readyz"), "not /livez"),
+        Planted(rule, "pages' port", change(*live, "httpGet", "port", to="grpc"), "port grpc"),
         Planted(rule, "impatient", change(*live, "failureThreshold", to=2), "gives up after 20 s"),
     ]
 
@@ -268,9 +276,9 @@ def _life_errors() -> list[Planted]:
         Planted(stop, "short grace", change(*grace, to=60), "less than 300"),
         Planted(stop, "long drain", configure("drain_timeout: 60s", "drain_timeout: 5m"), "312"),
         Planted(stop, "at once", change(*STS, "minReadySeconds", to=0), "available at once"),
-        Planted(memory, "larger tables", configure("4GiB", "6GiB"), "less than 8.75Gi"),
-        Planted(memory, "larger gRPC", configure("1GiB", "3GiB"), "less than 8.75Gi"),
-        Planted(memory, "lower limit", change(*resources, "limits", "memory", to="6Gi"), "6.25Gi"),
+        Planted(memory, "larger tables", configure("4GiB", "6GiB"), "less than 9.05Gi"),
+        Planted(memory, "larger gRPC", configure("1GiB", "3GiB"), "less than 9.05Gi"),
+        Planted(memory, "lower limit", change(*resources, "limits", "memory", to="6Gi"), "6.55Gi"),
         Planted(memory, "no limit", change(*resources, "limits", to={}), "no limit"),
         Planted(
             memory, "overcommitted", change(*resources, "requests", "memory", to="2Gi"), "request"

@@ -16,10 +16,11 @@ __all__ = [
 ]
 
 USER = 65532
-_PROBES = {"startupProbe": "live", "readinessProbe": "ready", "livenessProbe": "live"}
+_LIFE_PROBES = ("startupProbe", "livenessProbe")
 _MIN_LIVENESS_SECONDS = 60  # a restart loses the rows: a stall must last
 _GOODBYE_SECONDS = 2  # open calls hear that the server stops
 _MEMORY_SHARE = 1.25
+_KEPT_ANSWERS = 0.3 * 2**30  # at most: a place for each session, and what few answers have beside
 
 
 def _differences(where: str, actual: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -82,23 +83,43 @@ def check_service_account(bundle: Bundle) -> list[str]:
     return problems
 
 
+def _container_port(bundle: Bundle, port: int | str) -> int | None:
+    names = {entry["name"]: entry["containerPort"] for entry in bundle.container.get("ports", [])}
+    return names.get(port) if isinstance(port, str) else port
+
+
 def check_probes(bundle: Bundle) -> list[str]:
-    """See that the probes ask by gRPC, on the server's port, for what it serves."""
+    """See that the probes ask for what the server serves, each on the right port.
+
+    Whether clients find a place is asked where they connect, by gRPC; whether the server lives is
+    asked where they do not: a restart loses the rows.
+    """
     problems = []
-    for name, wanted in _PROBES.items():
-        probe = bundle.container.get(name, {})
-        grpc = probe.get("grpc")
-        if grpc is None:
-            problems.append(f"{name}: does not ask by gRPC")
-            continue
+    grpc = bundle.container.get("readinessProbe", {}).get("grpc")
+    listen = bundle.config.get("listen", ":0")
+    if grpc is None:
+        problems.append("readinessProbe: does not ask by gRPC")
+    else:
         service = grpc.get("service", "")
         if service not in bundle.served:
-            problems.append(f"{name}: the server does not serve '{service}'")
-        elif service != wanted:
-            problems.append(f"{name}: asks for '{service}', not '{wanted}'")
-        listen = bundle.config.get("listen", ":0")
+            problems.append(f"readinessProbe: the server does not serve '{service}'")
+        elif service != "ready":
+            problems.append(f"readinessProbe: asks for '{service}', not 'ready'")
         if grpc["port"] != port_of(listen):
-            problems.append(f"{name}: asks on port {grpc['port']}, the server is on {listen}")
+            problems.append(
+                f"readinessProbe: asks on port {grpc['port']}, the server is on {listen}"
+            )
+    for name in _LIFE_PROBES:
+        asks = bundle.container.get(name, {}).get("httpGet")
+        if asks is None:
+            problems.append(f"{name}: does not ask by HTTP, beside the clients")
+        elif asks.get("path") != "/livez":
+            problems.append(f"{name}: asks for {asks.get('path')}, not /livez")
+        elif _container_port(bundle, asks["port"]) != port_of(bundle.config.get("metrics", ":0")):
+            problems.append(
+                f"{name}: asks on port {asks['port']}, the pages are on "
+                f"{bundle.config.get('metrics')}"
+            )
     liveness = bundle.container.get("livenessProbe", {})
     patience = liveness.get("periodSeconds", 10) * liveness.get("failureThreshold", 3)
     if patience < _MIN_LIVENESS_SECONDS:
@@ -123,7 +144,7 @@ def check_stop_time(bundle: Bundle) -> list[str]:
 
 
 def check_memory(bundle: Bundle) -> list[str]:
-    """See that the limit holds tables and gRPC and a quarter more, and is asked for in full."""
+    """See that the limit holds tables, gRPC, a quarter more and the answers that are kept."""
     resources = bundle.container.get("resources", {})
     limit = resources.get("limits", {}).get("memory")
     if limit is None:
@@ -138,9 +159,11 @@ def check_memory(bundle: Bundle) -> list[str]:
     config = bundle.config
     budget = size_bytes(config.get("tiers", {}).get("hot_budget", "0"))
     rpc = size_bytes(config.get("rpc", {}).get("memory", "0"))
-    if quantity(limit) < _MEMORY_SHARE * (budget + rpc):
-        needed = _MEMORY_SHARE * (budget + rpc) / 2**30
-        problems.append(f"memory: the limit {limit} is less than {needed:.2f}Gi, 1.25 times")
+    needed = _MEMORY_SHARE * (budget + rpc) + _KEPT_ANSWERS
+    if quantity(limit) < needed:
+        problems.append(
+            f"memory: the limit {limit} is less than {needed / 2**30:.2f}Gi, 1.25 times and 0.3Gi"
+        )
     return problems
 
 
