@@ -123,7 +123,9 @@ absl::Status ShowTables(const Arguments& arguments) {
                        Bytes("row_bytes", static_cast<uint64_t>(table.row_bytes))});
   }
   Print(records, arguments.format);
-  return absl::OkStatus();
+  absl::Status first;
+  for (const ShardStatus& shard : (*client)->Status()) first.Update(shard.status);
+  return first;
 }
 
 absl::Status ShowRows(const Arguments& arguments) {

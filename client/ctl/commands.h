@@ -35,9 +35,9 @@ absl::StatusOr<std::shared_ptr<Client>> Connect(const Arguments& arguments);
 // Unavailable, after all answers were printed, when a shard did not answer.
 absl::Status ShowStatus(const Arguments& arguments);
 absl::Status ShowTables(const Arguments& arguments);
-// As ShowStatus; the sums are of the shards that answered, and say of how many. NotFound, after all
-// that is known was printed, when a shard that answered lacks a table of the others, or all lack
-// arguments.table.
+// As ShowStatus; the sums are of the shards that answered, and say of how many. After all that is
+// known was printed: DataLoss when a shard has lost its part of a table that others hold rows of,
+// NotFound when one lacks an empty table, or all lack arguments.table.
 absl::Status ShowStatistics(const Arguments& arguments);
 absl::Status ShowRows(const Arguments& arguments);
 // Admin calls (admin_shards.h). The first two: as ShowStatus for shards that do not answer.

@@ -43,9 +43,16 @@ int ExitCode(const absl::Status& status) {
   }
 }
 
+// What could not be written was no answer, as on a disk that is full.
+int WrittenOr(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "hotrowctl: the answer could not be written\n");
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 int Report(const absl::Status& status) {
   hotrow::ctl::Complain(status);
-  return ExitCode(status);
+  return WrittenOr(ExitCode(status));
 }
 
 void DeclareGlobal(CLI::App& app, Arguments& arguments) {
@@ -141,7 +148,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {  // CLI11's way to report; it ends here
-    return app.exit(help);
+    return WrittenOr(app.exit(help));
   } catch (const CLI::ParseError& error) {
     return Misused(error, commands);
   }

@@ -61,8 +61,7 @@ void PrintYaml(const std::vector<Record>& records) {
 std::string HintFor(const ErrorDetails& error) {
   if (error.kind != ErrorKind::kNotFound || error.table.empty()) return error.hint;
   return "hotrowctl tables lists the tables that there are, and hotrowctl stats what the shards "
-         "hold "
-         "of each: one that was restarted has forgotten those in memory.";
+         "hold of each: one that was restarted has forgotten those in memory.";
 }
 
 }  // namespace

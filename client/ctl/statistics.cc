@@ -3,8 +3,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/commands.h"
@@ -37,17 +41,21 @@ Record StatisticsRecord(const Sum& sum) {
           Count("shards", sum.shards)};
 }
 
-// What keeps the sums from being of all shards. The first is told at the end, the others at once.
+// What keeps the sums from being of all shards. The first of the worst is told at the end, the
+// others at once: a table that is not there is less than one that was lost.
 class Gaps {
  public:
-  void Note(const absl::Status& status) {
-    if (!first_.ok()) Complain(status);
-    first_.Update(status);
+  void Note(absl::Status status) {
+    if (absl::IsNotFound(worst_) && !status.ok() && !absl::IsNotFound(status)) {
+      std::swap(worst_, status);
+    }
+    if (!worst_.ok()) Complain(status);
+    worst_.Update(status);
   }
-  const absl::Status& first() const { return first_; }
+  const absl::Status& worst() const { return worst_; }
 
  private:
-  absl::Status first_;
+  absl::Status worst_;
 };
 
 absl::Status Lacks(const ShardStatus& shard, const std::string& table) {
@@ -93,7 +101,7 @@ absl::Status PrintOnce(Client& client, const Arguments& arguments) {
   Gaps gaps;
   const std::vector<ShardStatus> shards = client.Status();
   for (const ShardStatus& shard : shards) gaps.Note(shard.status);
-  const bool all_answered = gaps.first().ok();
+  const bool all_answered = gaps.worst().ok();
   const auto sums = SumOver(shards, arguments.table);
   if (sums.empty() && all_answered && !arguments.table.empty()) return NoSuchTable(arguments.table);
   std::vector<Record> records;
@@ -108,7 +116,7 @@ absl::Status PrintOnce(Client& client, const Arguments& arguments) {
   }
   Print(records, arguments.format);
   std::fflush(stdout);
-  return gaps.first();
+  return gaps.worst();
 }
 
 // Waits two seconds, or until nobody reads the output any more.

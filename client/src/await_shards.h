@@ -2,7 +2,8 @@
 // (Access::kInspect) does not wait: it looks at what is there.
 //
 // Thread safety: pure functions that block their caller. Errors: Unavailable, naming the shard,
-// when the time of the call or recovery_timeout is over.
+// when the time of the call or recovery_timeout is over; Overloaded where all sessions of a shard
+// are in use.
 
 #pragma once
 

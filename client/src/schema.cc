@@ -2,8 +2,10 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/client_error.h"
 #include "kernels/initializers/initializer.h"
@@ -163,7 +165,10 @@ absl::Status ValidateTableName(std::string_view name) {
     legal &= letter || digit || c == '_' || c == '.' || c == ':' || c == '/' || c == '-';
   }
   if (legal) return absl::OkStatus();
-  return InvalidInput("", "a table name is 1 to 128 of A-Z a-z 0-9 _ . : / -");
+  return InvalidInput(
+      "", absl::StrCat("the table name '",
+                       absl::CHexEscape({name.data(), std::min<size_t>(name.size(), 128)}),
+                       "' is not 1 to 128 of A-Z a-z 0-9 _ . : / -"));
 }
 
 absl::Status ValidateSchema(const TableSchema& schema) {

@@ -15,8 +15,9 @@
 namespace hotrow::client {
 
 // Idempotent with `exist_ok`: a call that failed half-way is completed by the next. What is refused
-// is refused before anything is made: DataLoss where a shard has lost its part of a table that
-// others hold rows of, AlreadyExists where workers that drop and create it keep crossing.
+// is refused before anything is made, but for want of room on one shard: DataLoss where a shard has
+// lost its part of a table that others hold rows of, AlreadyExists where workers that drop and
+// create it keep crossing.
 absl::StatusOr<TableInfo> CreateTable(ClientCore& core, const TableSchema& schema, bool exist_ok);
 // Makes nothing. NotFound without a shard when none has the table; naming one when a shard lacks
 // it, and DataLoss then when others hold rows of it.

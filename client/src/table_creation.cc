@@ -133,8 +133,9 @@ class TableCreation {
                                  "' is dropped and created by several workers at "
                                  "once, and their parts of it do not belong together (",
                                  cause.message, ")"),
-         .hint = absl::StrCat("Nothing is stored in it. Let one worker drop it, drop_table('", name,
-                              "'), and create it; the others then open it."),
+         .hint =
+             absl::StrCat("Let one worker alone drop it, if nothing is stored in it, drop_table('",
+                          name, "'), and create it; the others then open it."),
          .table = name,
          .shard = cause.shard});
   }

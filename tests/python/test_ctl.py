@@ -187,6 +187,9 @@ def test_an_unreachable_shard_is_one_and_the_others_are_shown() -> None:
             shown = _run(cluster.addresses[1], "--timeout", "2", command).stdout.splitlines()[1]
             assert "-" in shown.split(), shown
             assert command == "status" or sum(entry["partitions"] for entry in entries) == 64
+        result = _run(cluster.addresses[1], "-o", "json", "--timeout", "2", "tables")
+        assert (result.returncode, json.loads(result.stdout)) == (1, [])
+        assert cluster.addresses[0] in result.stderr
 
 
 def test_stats_sums_what_the_others_answer_and_says_of_how_many() -> None:
@@ -225,6 +228,14 @@ def test_stats_names_a_shard_that_has_forgotten_a_table_and_prints_the_rest() ->
         assert "hint: hotrowctl" in result.stderr
         shards = {entry["table"]: entry["shards"] for entry in json.loads(result.stdout)}
         assert shards == {"lost": 1, "whole": 2}
+        # Rows that were lost weigh more than an empty table that one shard does not know.
+        with cluster.connect() as client:
+            client.table("whole").push(np.arange(300), np.ones((300, 2), np.float32))
+        cluster.kill(1)
+        cluster.start(1)
+        result = _run(cluster.addresses[0], "stats")
+        assert result.returncode == 1, result.stderr
+        assert "'lost'" in result.stderr and "'whole'" in result.stderr
         for words in (["get", "nope", "1"], ["stats", "nope"]):
             result = _run(cluster.addresses[0], *words)
             assert (result.returncode, result.stdout) == (3, "")
@@ -254,6 +265,15 @@ def test_slips_are_explained(address) -> None:
     assert wrong.returncode == 2
     assert "'xml' is not one of table, json, yaml" in wrong.stderr
     assert _run(address, "drain").returncode == 2
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure(address) -> None:
+    for words in (["status"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(
+                [_program(), "--address", address, *words], stdout=full, stderr=subprocess.PIPE
+            )
+        assert (result.returncode, b"could not be written" in result.stderr) == (1, True), words
 
 
 def test_nothing_running_is_said_at_once() -> None:

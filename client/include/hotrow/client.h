@@ -218,9 +218,10 @@ class Client {
   static absl::StatusOr<std::shared_ptr<Client>> Connect(ConnectOptions options);
   ~Client();  // closes, unless tables are still held: the last of them does
 
-  // exist_ok: an equal table is opened, and a creation that was interrupted completed. A refusal
-  // changes nothing on any shard. DataLoss where a shard has lost its part while others hold rows:
-  // drop the table, create it and restore all of its rows.
+  // exist_ok: an equal table is opened, and a creation that was interrupted completed. What is
+  // refused for its content changes nothing on any shard; where one has no room for the table
+  // (CapacityFull) the others may have it, empty, until it is dropped. DataLoss where a shard has
+  // lost its part while others hold rows: drop the table, create it and restore all of its rows.
   absl::StatusOr<Table> CreateTable(const TableSchema& schema, bool exist_ok = false);
   // Makes nothing. NotFound without a shard when none has the table, naming the first that lacks it
   // when nothing was stored yet; DataLoss, naming it too, when others hold rows of it.
