@@ -1,8 +1,10 @@
-// hotrow-server: one shard. Reads its configuration, serves until SIGTERM or SIGINT, drains.
+// hotrow-server: one shard. Reads its configuration, serves until SIGTERM, SIGINT or SIGHUP,
+// drains.
 //
 // Exit codes: 0 clean stop, 2 bad configuration, 1 anything else, always with one line that says
 // why.
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -55,12 +57,24 @@ int Fail(int exit_code, const absl::Status& status) {
   return exit_code;
 }
 
+// SIGHUP, of a terminal that closes, is one of them unless nohup has it ignored.
 sigset_t StopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  struct sigaction hang_up{};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   return signals;
+}
+
+// Whoever starts a program with one of them closed would find the log in the first file that the
+// program opens.
+void OpenStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDWR);  // the lowest number that is free
+  }
 }
 
 // All parts of a running server, in the order of their dependencies: destroyed from the bottom up.
@@ -198,7 +212,9 @@ nlohmann::json ReadyFacts(const Server& server) {
 absl::Status Start(Server& server) {
   if (absl::Status status = Listen(server); !status.ok()) return status;
   // What a life that was killed wrote there would pass for ours.
-  RemoveReadyFile(server.config.ready_file);
+  if (absl::Status status = PrepareReadyFile(server.config.ready_file); !status.ok()) {
+    return status;
+  }
   if (absl::Status status = CreateShard(server); !status.ok()) return status;
   if (absl::Status status = StartPages(server); !status.ok()) return status;
   server.rpc->Serve(server.shard.get());
@@ -238,6 +254,7 @@ int WaitForSignal(const sigset_t& signals, RpcServer& rpc) {
 }
 
 int Run(int argc, char** argv, char** environment) {
+  OpenStandardStreams();
   std::vector<std::string> variables;
   for (char** entry = environment; *entry != nullptr; ++entry) variables.emplace_back(*entry);
   absl::StatusOr<CommandLine> command =
@@ -245,7 +262,8 @@ int Run(int argc, char** argv, char** environment) {
   if (!command.ok()) return Fail(kBadConfiguration, command.status());
   if (command->answer.has_value()) {
     std::fputs(command->answer->c_str(), stdout);
-    return kSuccess;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return kSuccess;
+    return Fail(kFailure, absl::UnavailableError("the answer could not be written"));
   }
   wire::TuneProcess();
   signal(SIGPIPE, SIG_IGN);

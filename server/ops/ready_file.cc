@@ -17,8 +17,10 @@ constexpr const char* kProcess = "pid";
 
 // 0 when the file names none.
 pid_t ProcessNamedIn(const std::string& path) {
-  // Read first: the parser lets exceptions of a stream through, and a folder opens but does not
-  // read.
+  // The wait for somebody who writes into a pipe has no end.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return 0;
+  // Read first: the parser lets exceptions of a stream through.
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   const nlohmann::json facts =
@@ -38,6 +40,22 @@ bool IsAnotherThatLives(pid_t process) {
 
 }  // namespace
 
+absl::Status PrepareReadyFile(const std::string& path) {
+  std::error_code error;
+  const auto there = std::filesystem::status(path, error);
+  if (path.empty() || !std::filesystem::exists(there)) return absl::OkStatus();
+  if (!std::filesystem::is_regular_file(there)) {
+    return absl::UnavailableError(fmt::format("ready_file {}: is not a regular file", path));
+  }
+  if (const pid_t process = ProcessNamedIn(path); IsAnotherThatLives(process)) {
+    return absl::UnavailableError(fmt::format(
+        "ready_file {}: belongs to process {}, another server; give each a file of its own", path,
+        process));
+  }
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
 absl::Status WriteReadyFile(const std::string& path, nlohmann::json facts) {
   if (path.empty()) return absl::OkStatus();
   facts[kProcess] = getpid();
@@ -45,8 +63,7 @@ absl::Status WriteReadyFile(const std::string& path, nlohmann::json facts) {
 }
 
 void RemoveReadyFile(const std::string& path) {
-  if (path.empty() || IsAnotherThatLives(ProcessNamedIn(path))) return;
-  unlink(path.c_str());
+  if (!path.empty() && ProcessNamedIn(path) == getpid()) unlink(path.c_str());
 }
 
 }  // namespace hotrow

@@ -36,9 +36,13 @@ int64_t NowMs() {
 // that the descriptor is closed by its owner at the same moment.
 std::optional<ino_t> InodeOf(int descriptor) {
   struct statx found{};
-  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_INO | STATX_TYPE, &found) != 0) return {};
-  if (!S_ISSOCK(found.stx_mode)) return {};
-  return static_cast<ino_t>(found.stx_ino);
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_INO | STATX_TYPE, &found) == 0) {
+    if (!S_ISSOCK(found.stx_mode)) return {};
+    return static_cast<ino_t>(found.stx_ino);
+  }
+  struct stat plain{};  // older sandboxes refuse statx
+  if (errno == EBADF || fstat(descriptor, &plain) != 0 || !S_ISSOCK(plain.st_mode)) return {};
+  return plain.st_ino;
 }
 
 // Of the connection that was to be accepted, not of the server.
@@ -115,8 +119,8 @@ bool Acceptor::Admit(int descriptor) {
   if (full()) LookAfter(kLookPeriodWhenFull);
   if (full()) {
     refused_.fetch_add(1, std::memory_order_relaxed);
-    SPDLOG_WARN("a connection was refused: {} are open, which is the limit (rpc.max_connections)",
-                options_.max_connections);
+    SPDLOG_WARN("a connection was refused: {} are open, which is the limit ({})",
+                options_.max_connections, options_.bound);
     return false;
   }
   if (const auto inode = InodeOf(descriptor)) open_.emplace(descriptor, *inode);

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -34,6 +35,7 @@ class Acceptor {
   struct Options {
     std::vector<ListenSocket> sockets;
     int64_t max_connections = 0;
+    std::string bound = {};  // what the log calls it
     std::function<void(int descriptor)> take;
   };
 

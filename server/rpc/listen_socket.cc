@@ -110,19 +110,31 @@ absl::StatusOr<TcpSockets> ListenOnEach(const std::string& where, int port, addr
   return all;
 }
 
+// 0: nothing lies there.
+ino_t InodeAt(const std::string& path) {
+  struct stat found{};
+  return stat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+}
+
 bool IsEverywhere(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
 }  // namespace
 
 ListenSocket::ListenSocket(ListenSocket&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
-      path_(std::exchange(other.path_, std::string())) {}
+      path_(std::exchange(other.path_, std::string())),
+      inode_(other.inode_) {}
 
 ListenSocket::~ListenSocket() {
   if (descriptor_ < 0) return;
   // In this order: once it is closed, a successor may take the path.
-  if (!path_.empty()) unlink(path_.c_str());
+  if (!path_.empty() && InodeAt(path_) == inode_) unlink(path_.c_str());
   close(descriptor_);
+}
+
+void ListenSocket::RemoveAtEnd(std::string path) {
+  inode_ = InodeAt(path);
+  path_ = std::move(path);
 }
 
 absl::StatusOr<TcpSockets> ListenTcp(const std::string& address) {

@@ -5,8 +5,9 @@
 
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,12 +22,13 @@ class ListenSocket {
   ~ListenSocket();
 
   int descriptor() const { return descriptor_; }
-  // The path goes with the socket.
-  void RemoveAtEnd(std::string path) { path_ = std::move(path); }
+  // The path goes with the socket, unless another socket has come to lie there.
+  void RemoveAtEnd(std::string path);
 
  private:
   int descriptor_;
   std::string path_;
+  ino_t inode_ = 0;  // of what lies at the path
 };
 
 // One socket for each address of a host that can be listened on, all with the same port, and at

@@ -86,11 +86,17 @@ void HandOver(GrpcAcceptor& to, int descriptor) {
   to.HandleNewConnection(&connection);
 }
 
-std::unique_ptr<Acceptor> Accept(std::vector<ListenSocket> sockets, int64_t max_connections,
+struct ConnectionBound {
+  int64_t most;
+  const char* name;
+};
+
+std::unique_ptr<Acceptor> Accept(std::vector<ListenSocket> sockets, const ConnectionBound& bound,
                                  const std::shared_ptr<GrpcAcceptor>& to) {
   return std::make_unique<Acceptor>(
       Acceptor::Options{.sockets = std::move(sockets),
-                        .max_connections = max_connections,
+                        .max_connections = bound.most,
+                        .bound = bound.name,
                         .take = [to](int descriptor) { HandOver(*to, descriptor); }});
 }
 
@@ -182,7 +188,7 @@ absl::Status RpcServer::Impl::StartData(EventLoops::Queues& queues) {
   if (server == nullptr) return CannotServe(options.listen);
   const int64_t most =
       options.max_connections > 0 ? options.max_connections : ConnectionsUnder(DescriptorLimit());
-  acceptor = Accept(std::move(tcp->sockets), most, to);
+  acceptor = Accept(std::move(tcp->sockets), {most, "rpc.max_connections"}, to);
   return absl::OkStatus();
 }
 
@@ -199,7 +205,8 @@ absl::Status RpcServer::Impl::StartAdmin(EventLoops::Queues& queues) {
   admin_server = builder.BuildAndStart();
   if (admin_server == nullptr) return CannotServe(options.admin_listen);
   environment.admin_address = WithPort(options.admin_listen, tcp->port);
-  admin_acceptor = Accept(std::move(tcp->sockets), kMaxAdminConnections, to);
+  admin_acceptor =
+      Accept(std::move(tcp->sockets), {kMaxAdminConnections, "of the admin listener"}, to);
   return absl::OkStatus();
 }
 
@@ -248,8 +255,9 @@ void RpcServer::Serve(Shard* shard) {
     impl_->admin_methods.emplace(&environment, UnaryMethods::Listener::kAdminOnly);
     impl_->admin_methods->Start(impl_->loops->queue(impl_->loops->size() - 1));
   }
-  impl_->state.store(ServingState::kServing);
-  impl_->SetReady(true);
+  ServingState starting = ServingState::kStarting;  // or a drain came first, and stays
+  impl_->state.compare_exchange_strong(starting, ServingState::kServing);
+  impl_->ReportReady();
 }
 
 void RpcServer::StopServing() { impl_->Drain(); }

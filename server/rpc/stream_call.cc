@@ -197,8 +197,8 @@ void StreamCall::OnWatch(bool ok) {
     if (Clock::now() < write_began_ + patience) return Watch();
   }
   const LogFields fields(FieldsOf(origin()));
-  SPDLOG_WARN("a stream of {} was cut: its client took no reply for {} ms{}", origin().peer,
-              patience.count(),
+  SPDLOG_WARN("a stream of {} was cut: its client did not take a reply within {} ms{}",
+              origin().peer, patience.count(),
               patience < limits_.max_write_time ? ", and others found no memory for theirs" : "");
   handler_->CountCut();
   context_.TryCancel();  // ends the write

@@ -7,7 +7,8 @@
 // together hold too many bytes; the client then meets HTTP/2 flow control. An accepted request
 // counts its own bytes and, until its reply is there, the largest reply. So a server holds at most
 // `max_total_bytes`, and one waiting message a stream, which gRPC's quota covers. A stream whose
-// client takes nothing of a reply for `max_write_time` is cut, or sooner where the memory is short.
+// client does not take a reply whole within `max_write_time` is cut, or sooner where the memory is
+// short.
 // A client that leaves does not disturb what its requests do: their replies are dropped.
 
 #pragma once

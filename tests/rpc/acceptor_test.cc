@@ -278,6 +278,17 @@ TEST(ListenSocket, APathIsRemovedAtTheEndAndADeadSocketReplaced) {
   EXPECT_FALSE(ListenUnix(path).ok());
 }
 
+TEST(ListenSocket, APathThatASuccessorHasTakenIsKept) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("s");
+  auto first = std::make_unique<ListenSocket>(*ListenUnix(path));
+  ASSERT_EQ(unlink(path.c_str()), 0);  // as what tidies /tmp does
+  const auto successor = ListenUnix(path);
+  ASSERT_TRUE(successor.ok()) << successor.status();
+  first = nullptr;
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
 TEST(ListenSocket, AFileInThePlaceOfASocketIsKeptAndNamed) {
   TemporaryDirectory directory;
   const std::string path = directory.Write("file", "mine");

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,11 +35,14 @@ bool WaitReadable(int descriptor) {
   return poll(&waiting, 1, static_cast<int>(limit_ms)) == 1;
 }
 
-// hotrow-server with its stderr in a file of the directory, or in another descriptor.
+constexpr int kToFile = -1;
+constexpr int kClosed = -2;
+
+// hotrow-server with its stderr in a file of the directory, in another descriptor, or closed.
 class Process {
  public:
   Process(const TemporaryDirectory& directory, std::vector<std::string> arguments,
-          int log_descriptor = -1) {
+          int log_descriptor = kToFile) {
     const std::string log = directory.File("stderr");
     arguments.insert(arguments.begin(), HOTROW_SERVER_BINARY);
     std::vector<char*> pointers;
@@ -49,6 +53,7 @@ class Process {
       const int file = log_descriptor >= 0 ? log_descriptor
                                            : open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
       dup2(file, STDERR_FILENO);
+      if (log_descriptor == kClosed) close(STDERR_FILENO);
       execv(pointers[0], pointers.data());
       _exit(127);
     }
@@ -255,6 +260,10 @@ TEST(Program, ASecondStartLeavesTheReadyFileOfTheFirst) {
   same[1] = ready["listen"];
   Process second(directory, same);
   EXPECT_EQ(second.Wait(), 1);
+  // One that has addresses of its own.
+  Process other(directory, Serving(directory));
+  EXPECT_EQ(other.Wait(), 1);
+  EXPECT_NE(directory.Read("stderr").find("another server"), std::string::npos);
   // One that gets as far as its pages, where the first has them.
   std::vector<std::string> pages = Serving(directory);
   pages.insert(pages.end(), {"--metrics", ready["metrics"]});
@@ -285,12 +294,49 @@ TEST(Program, ASecondProcessOnADirectoryExitsWithTwo) {
       << other.Read("stderr");
 }
 
-TEST(Program, AReadyFileThatIsAFolderExitsWithOne) {
+TEST(Program, AReadyFileThatIsNoFileExitsWithOne) {
   TemporaryDirectory directory;
-  Process process(directory, {"--listen", "127.0.0.1:0", "--ready-file", directory.path()});
-  EXPECT_EQ(process.Wait(), 1);
-  const std::string said = directory.Read("stderr");
-  EXPECT_NE(said.find("Is a directory"), std::string::npos) << said;
+  const std::string pipe = directory.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {directory.path(), pipe, std::string("/dev/null")}) {
+    TemporaryDirectory own;
+    Process process(own, {"--listen", "127.0.0.1:0", "--ready-file", path});
+    EXPECT_EQ(process.Wait(), 1);
+    const std::string said = own.Read("stderr");
+    EXPECT_NE(said.find("ready_file " + path + ": is not a regular file"), std::string::npos)
+        << said;
+    EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  }
+}
+
+TEST(Program, AHangUpDrainsUnlessItIsIgnored) {
+  TemporaryDirectory directory;
+  {
+    Process process(directory, Serving(directory));
+    WaitReady(directory, process);
+    process.Signal(SIGHUP);
+    EXPECT_EQ(process.Wait(), 0);
+  }
+  signal(SIGHUP, SIG_IGN);  // as nohup does; a program inherits it
+  Process process(directory, Serving(directory));
+  signal(SIGHUP, SIG_DFL);
+  WaitReady(directory, process);
+  process.Signal(SIGHUP);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_NE(directory.Read("stderr").find(fmt::format("signal {}: draining", SIGTERM)),
+            std::string::npos);
+}
+
+TEST(Program, AClosedStandardErrorLeavesTheLogNowhereElse) {
+  TemporaryDirectory directory;
+  std::vector<std::string> arguments = Serving(directory);
+  arguments.insert(arguments.end(), {"--data-dir", directory.File("data")});
+  Process process(directory, arguments, kClosed);
+  WaitReady(directory, process);
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(Lines(directory.Read("data/LOCK")), 1U) << directory.Read("data/LOCK");
 }
 
 TEST(Program, AnAddressInUseExitsWithOne) {
