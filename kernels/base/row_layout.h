@@ -15,10 +15,15 @@
 
 namespace hotrow {
 
+// Where copies of a row are; bits of RowMeta::flags.
+inline constexpr uint32_t kRowDirty = 1;  // newer than what the cold tier has, or it has nothing
+inline constexpr uint32_t kRowBelow =
+    2;  // the cold tier has a version of it, or will: it is queued
+
 struct RowMeta {
   uint64_t lsn = 0;         // of the last mutation applied to the row
   uint32_t step_count = 0;  // pushes applied to the row, saturating
-  uint32_t reserved = 0;    // 0
+  uint32_t flags = 0;
 };
 static_assert(sizeof(RowMeta) == 16);
 

@@ -15,7 +15,7 @@ constexpr int64_t kMaxGrowSlots = 16384;
 
 }  // namespace
 
-void ClaimBatch::Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts) {
+void ClaimBatch::Run(int64_t rows, RowBlock* evicted, ClaimCounts* counts) {
   rows_ = rows;
   evicted_ = evicted;
   counts_ = counts;
@@ -214,9 +214,7 @@ void ClaimBatch::ClaimEvicted() {
 
 void ClaimBatch::SaveEvicted(Slot slot) {
   const SlotIndexView& index = table_->index();
-  const std::byte* const record = index.record(slot);
-  evicted_->keys.push_back(index.keys[slot]);
-  evicted_->records.insert(evicted_->records.end(), record, record + index.row_bytes);
+  evicted_->Add(index.keys[slot], index.scores[slot], index.record(slot), index.row_bytes);
   Vacate(index, slot);
   --rows_;
   ++counts_->evicted;

@@ -53,7 +53,7 @@ class ClaimBatch {
         missing_(&workspace->missing) {}
 
   // `rows` are stored now. Adds what was done to *counts and evicted rows to *evicted.
-  void Run(int64_t rows, EvictedRows* evicted, ClaimCounts* counts);
+  void Run(int64_t rows, RowBlock* evicted, ClaimCounts* counts);
 
  private:
   // The first two passes over all missing keys, in the order of the batch.
@@ -84,7 +84,7 @@ class ClaimBatch {
   std::vector<int64_t>* const missing_;
   int64_t rows_ = 0;
   bool pinned_ = false;
-  EvictedRows* evicted_ = nullptr;
+  RowBlock* evicted_ = nullptr;
   ClaimCounts* counts_ = nullptr;
 };
 

@@ -65,7 +65,10 @@ struct RowStore::Impl {
 };
 
 RowStore::RowStore(const RowLayout& layout, std::unique_ptr<Impl> impl)
-    : layout_(layout), impl_(std::move(impl)), records_(impl_->table.index().records) {}
+    : layout_(layout),
+      impl_(std::move(impl)),
+      records_(impl_->table.index().records),
+      scores_(impl_->table.index().scores) {}
 
 RowStore::~RowStore() = default;
 
@@ -93,9 +96,8 @@ void RowStore::Find(std::span<const Key> keys, std::span<Slot> slots) const {
 }
 
 ClaimCounts RowStore::FindOrClaim(std::span<const Key> keys, std::span<Slot> slots,
-                                  std::span<uint8_t> created, EvictedRows* evicted) {
+                                  std::span<uint8_t> created, RowBlock* evicted) {
   HOTROW_CHECK(keys.size() == slots.size() && keys.size() == created.size());
-  HOTROW_CHECK(evicted != nullptr || impl_->full_policy == FullPolicy::kRefuse);
   Find(keys, slots);
   std::vector<int64_t>& missing = impl_->workspace.missing;
   missing.clear();
@@ -106,7 +108,8 @@ ClaimCounts RowStore::FindOrClaim(std::span<const Key> keys, std::span<Slot> slo
   ClaimCounts counts;
   counts.found = static_cast<int64_t>(keys.size() - missing.size());
   if (missing.empty()) return counts;
-  ClaimBatch batch({keys, slots, created}, impl_->full_policy, &impl_->table, &impl_->workspace);
+  const FullPolicy policy = evicted == nullptr ? FullPolicy::kRefuse : impl_->full_policy;
+  ClaimBatch batch({keys, slots, created}, policy, &impl_->table, &impl_->workspace);
   batch.Run(impl_->rows, evicted, &counts);
   impl_->rows += counts.created - counts.evicted;
   return counts;

@@ -28,6 +28,7 @@
 #include "kernels/base/memory_budget.h"
 #include "kernels/base/result.h"
 #include "kernels/base/row_layout.h"
+#include "kernels/row_store/row_block.h"
 #include "kernels/row_store/slot.h"
 #include "kernels/space/host_space.h"
 
@@ -56,12 +57,6 @@ struct ClaimCounts {
   int64_t evicted = 0;
 };
 
-// Rows that had to leave, complete records (see RowLayout), in order of eviction.
-struct EvictedRows {
-  std::vector<Key> keys;
-  std::vector<std::byte> records;  // keys.size() x row_bytes
-};
-
 class RowStore {
  public:
   // `budget` is shared by all stores of a tier and outlives them. Reserves address space, commits
@@ -80,10 +75,10 @@ class RowStore {
   // Like Find, and claims a slot for each key that has none. Keys are unique. created[i] becomes 1
   // for a claimed slot, whose record is all zero bytes and whose score is 0: nothing of a former
   // row shows through; 0 otherwise. A key of the batch never moves or evicts another: of a batch
-  // that does not fit, the rest get kNoSlot. `evicted` gets further rows appended; it may be null
-  // when the policy is kRefuse.
+  // that does not fit, the rest get kNoSlot. `evicted` gets the rows that had to leave appended, in
+  // order of eviction; without it (null) none leaves, whatever the policy.
   ClaimCounts FindOrClaim(std::span<const Key> keys, std::span<Slot> slots,
-                          std::span<uint8_t> created, EvictedRows* evicted);
+                          std::span<uint8_t> created, RowBlock* evicted);
 
   // Removes keys; unknown ones are ignored. Returns the number removed and gives memory back when
   // much is unused.
@@ -98,6 +93,9 @@ class RowStore {
   void CopyWeights(std::span<const Slot> slots, const RowsView& rows) const;
 
   void SetScores(std::span<const Slot> slots, uint32_t score);
+  // What eviction goes by: the lowest leaves first. Moves with its row.
+  uint32_t score(Slot slot) const { return scores_[slot]; }
+  void set_score(Slot slot, uint32_t score) { scores_[slot] = score; }
 
   std::byte* record(Slot slot) const { return records_ + slot * layout_.row_bytes; }
   const RowLayout& layout() const { return layout_; }
@@ -112,6 +110,7 @@ class RowStore {
   const RowLayout layout_;
   const std::unique_ptr<Impl> impl_;
   std::byte* const records_;  // (slots) records; never moves
+  uint32_t* const scores_;    // (slots); never moves
 };
 
 }  // namespace hotrow

@@ -40,7 +40,7 @@ class RowStoreConformance : public ::testing::Test {
   static std::vector<Slot> Put(Store& store, std::span<const Key> keys) {
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = store.FindOrClaim(keys, slots, created, &evicted);
     EXPECT_EQ(counts.refused, 0);
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -208,7 +208,7 @@ TYPED_TEST_P(RowStoreConformance, ABatchNeverEvictsItsOwnKeys) {
     const std::vector<Key> keys = Keys(round * 500, 1000);
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = store.FindOrClaim(keys, slots, created, &evicted);
     EXPECT_EQ(counts.found + counts.created + counts.refused, 1000);
     EXPECT_EQ(counts.evicted, static_cast<int64_t>(evicted.keys.size()));
@@ -235,7 +235,7 @@ TYPED_TEST_P(RowStoreConformance, EvictsCompleteRecordsOfTheLowestScore) {
     const std::vector<Key> keys = Keys(begin, 5);
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     store.FindOrClaim(keys, slots, created, &evicted);
     for (size_t i = 0; i < keys.size(); ++i) {
       store.Write(slots[i], RecordOf(options.layout, keys[i]));
@@ -271,7 +271,7 @@ TYPED_TEST_P(RowStoreConformance, ReusedSlotsDoNotInheritAScore) {
   this->Put(store, reused);  // score 0
   std::vector<Slot> slots(1);
   std::vector<uint8_t> created(1);
-  EvictedRows evicted;
+  RowBlock evicted;
   store.FindOrClaim(Keys(900, 1), slots, created, &evicted);
   EXPECT_EQ(evicted.keys, reused);
 }

@@ -30,7 +30,7 @@ class HostStore {
 
   void Find(std::span<const Key> keys, std::span<Slot> slots) const { store_->Find(keys, slots); }
   ClaimCounts FindOrClaim(std::span<const Key> keys, std::span<Slot> slots,
-                          std::span<uint8_t> created, EvictedRows* evicted) {
+                          std::span<uint8_t> created, RowBlock* evicted) {
     return store_->FindOrClaim(keys, slots, created, evicted);
   }
   int64_t Erase(std::span<const Key> keys) { return store_->Erase(keys); }

@@ -147,7 +147,7 @@ class TwoStores {
     round_ = claim.view.reservations.round;
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = host_.FindOrClaim(keys, slots, created, &evicted);
     claim.slots.resize(keys.size());
     claim.states.resize(keys.size());
@@ -185,7 +185,7 @@ class TwoStores {
   void Host(const std::vector<Key>& keys) {
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     host_.FindOrClaim(keys, slots, created, &evicted);
     for (size_t i = 0; i < keys.size(); ++i) {
       if (slots[i] != kNoSlot) host_.Write(slots[i], RecordOf(Layout(), keys[i]));
@@ -204,8 +204,8 @@ class TwoStores {
     }
   }
 
-  void ExpectSameEvicted(const Claim& claim, const EvictedRows& expected) const {
-    EvictedRows evicted;
+  void ExpectSameEvicted(const Claim& claim, const RowBlock& expected) const {
+    RowBlock evicted;
     const auto row_bytes = static_cast<size_t>(Layout().row_bytes);
     for (size_t i = 0; i < claim.keys.size(); ++i) {
       if (shape_.policy == FullPolicy::kRefuse || claim.evicted[i] == 0) continue;

@@ -129,7 +129,7 @@ TEST(RowStoreLoad, AFullStoreEvictsOneRowPerNewKey) {
     const std::vector<Key> keys = Keys(begin, 100);
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = store.FindOrClaim(keys, slots, created, &evicted);
     ASSERT_EQ(counts.refused, 0);
     evicted_rows += counts.evicted;

@@ -78,7 +78,7 @@ class Model {
     const std::vector<Key> keys = RandomKeys(count);
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size(), 9);
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = store_.FindOrClaim(keys, slots, created, &evicted);
     TakeEvicted(keys, evicted);
     ClaimCounts expected;
@@ -107,7 +107,7 @@ class Model {
     }
   }
 
-  void TakeEvicted(const std::vector<Key>& batch, const EvictedRows& evicted) {
+  void TakeEvicted(const std::vector<Key>& batch, const RowBlock& evicted) {
     ASSERT_TRUE(policy_ == FullPolicy::kEvictLowestScore || evicted.keys.empty());
     const std::set<Key> own(batch.begin(), batch.end());
     const auto row_bytes = static_cast<size_t>(layout_.row_bytes);

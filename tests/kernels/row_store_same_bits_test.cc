@@ -73,7 +73,7 @@ class Recorder {
     const std::vector<Key> keys = RandomKeys(case_.batch_keys);
     std::vector<Slot> slots(keys.size());
     std::vector<uint8_t> created(keys.size());
-    EvictedRows evicted;
+    RowBlock evicted;
     const ClaimCounts counts = store_.FindOrClaim(keys, slots, created, &evicted);
     Append(slots, &answers_.slots);
     Append(created, &answers_.created);
