@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-#include "server/ops/file_util.h"
+#include "server/runtime/file_util.h"
 
 namespace hotrow {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "server/ops/file_util.h"
+#include "server/runtime/file_util.h"
 
 namespace hotrow {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "server/ops/file_util.h"
+#include "server/runtime/file_util.h"
 #include "tests/rpc/temporary_directory.h"
 
 namespace hotrow {

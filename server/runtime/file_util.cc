@@ -1,4 +1,4 @@
-#include "server/ops/file_util.h"
+#include "server/runtime/file_util.h"
 
 #include <fcntl.h>
 #include <unistd.h>
