@@ -62,6 +62,12 @@ OptimizerOptions OptimizerNamed(const std::string& name) {
   std::exit(2);
 }
 
+void OrExit(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
 // One table that stores the keys 0 .. rows-1.
 class Updated {
  public:
@@ -74,7 +80,7 @@ class Updated {
     options.optimizer = OptimizerNamed(optimizer);
     options.initializer = {InitializerKind::kUniform, -0.05F, 0.05F, 7, 1};
     options.gradient_bound = 1e6F;
-    table_ = *Table::Create(std::move(options), budget_, workspace_);
+    table_ = *Table::Create(std::move(options), {budget_}, workspace_);
     for (int64_t begin = 0; begin < shape.rows; begin += kFillRows) {
       std::vector<Key> keys(static_cast<size_t>(std::min(kFillRows, shape.rows - begin)));
       for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<Key>(begin) + i;
@@ -91,6 +97,7 @@ class Updated {
                                   .step = ++step_,
                                   .learning_rate = kLearningRate};
     batch_.Append(payload, 0, part, Duplicates::kSum);
+    OrExit(table_->Resolve(batch_));
     table_->ApplyPush(batch_);
     batch_.Clear();
   }
@@ -104,7 +111,7 @@ class Updated {
     targets_.clear();
     for (size_t i = 0; i < unique.size(); ++i)
       targets_.push_back(AsRow(static_cast<void*>(&rows_[i * dim])));
-    table_->Pull(unique, targets_);
+    OrExit(table_->Pull(unique, targets_, ReadKind::kTraining).status());
     const BagsView bags{PoolingMode::kSum, Offsets(keys.size()), deduper_.inverse(), {}};
     out_.resize(keys.size() / kBagSize * dim);
     sources_.assign(targets_.begin(), targets_.end());

@@ -22,6 +22,8 @@ class Partition {
   uint64_t lsn() const { return lsn_; }
   // Position of the next mutation. Every consumed number is one, refused and skipped ones too.
   uint64_t NextLsn() { return ++lsn_; }
+  // `lsn` is that of the last mutation before the process started.
+  void ContinueFrom(uint64_t lsn) { lsn_ = lsn; }
 
   PushWindow& Window(uint64_t session) {
     return windows_.try_emplace(session, kept_).first->second;
@@ -43,6 +45,13 @@ class PartitionSet {
 
   // nullptr if this strand does not write it.
   Partition* Find(uint32_t partition) { return partitions_[partition].get(); }
+  // visit(number, partition) for each that this strand writes.
+  template <typename Visit>
+  void ForEach(const Visit& visit) {
+    for (uint32_t number = 0; number < count(); ++number) {
+      if (partitions_[number] != nullptr) visit(number, *partitions_[number]);
+    }
+  }
   // Ends a session's numbered streams.
   void Forget(uint64_t session);
   const KeptAnswers& kept_answers() const { return kept_answers_; }

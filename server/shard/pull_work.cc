@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/wire/status_codec.h"
 #include "server/shard/request_errors.h"
 
 namespace hotrow {
@@ -41,6 +42,7 @@ void PullWork::Rest() {
 wire::ErrorInfo PullWork::Prepare(const wire::PullRequest& request) {
   concerned_.assign(state_.strand_map.strands(), 0);
   response_.request_id = request.request_id;
+  kind_ = request.mode == wire::PullMode::kReadOnly ? ReadKind::kReadOnly : ReadKind::kTraining;
   if (!state_.SameMap(request.timeline, request.map_version)) return StaleMap(state_.options.map);
   if (wire::ErrorInfo error = LayOut(request); !error.ok()) return error;
   asked_keys_.resize(request.keys.size() / sizeof(Key));
@@ -122,8 +124,11 @@ void PullWork::Run(StrandState& strand, int index) {
     Table* table = strand.tables.Find(id);
     if (table == nullptr) return shared_.Fail(NoSuchTable(id));  // dropped since it was looked up
     const size_t count = segment.end - segment.begin;
-    segment.initial = table->Pull(std::span(keys_).subspan(segment.begin, count),
-                                  std::span(rows_).subspan(segment.begin, count));
+    const absl::StatusOr<uint32_t> initial =
+        table->Pull(std::span(keys_).subspan(segment.begin, count),
+                    std::span(rows_).subspan(segment.begin, count), kind_);
+    if (!initial.ok()) return shared_.Fail(wire::FromStatus(initial.status()));
+    segment.initial = *initial;
   }
 }
 

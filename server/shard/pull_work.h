@@ -5,7 +5,7 @@
 //   Run       on each strand that has keys: writes its rows straight into the reply
 //   Finish    on the last of them: hashes the rows and hands the reply over
 //
-// It changes no row, state, LSN or stored set.
+// It changes no row, state, LSN or stored set; a pull for training may move rows between tiers.
 //
 // Thread safety: Prepare and Finish by one thread; Run by each strand for itself, between the two.
 // Ownership: the reply owns its rows. After Rest() nothing of a pull is held but buffers of up to
@@ -66,6 +66,7 @@ class PullWork {
 
   const ShardState& state_;
   SharedWork shared_;
+  ReadKind kind_ = ReadKind::kTraining;
   wire::PullResponse response_;
   std::vector<TableDirectory::Entry> tables_;  // of the request, while it is prepared
   std::optional<wire::PayloadBuffer> reply_;

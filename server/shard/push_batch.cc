@@ -156,23 +156,35 @@ void PushBatch::SetLsn(uint64_t lsn) {
   }
 }
 
-void PushBatch::Apply() {
+absl::Status PushBatch::Apply() {
+  if (operation_ == wire::Operation::kRemove) {
+    for (size_t i = 0; i < works_used_; ++i) {
+      const absl::Status status = works_[i]->table->Remove(works_[i]->rows);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  if (absl::Status status = ResolveAll(); !status.ok()) return status;
   for (size_t i = 0; i < works_used_; ++i) {
     TableWork& work = *works_[i];
-    switch (operation_) {
-      case wire::Operation::kPush:
-        work.table->ApplyPush(work.rows);
-        break;
-      case wire::Operation::kUpsert:
-        work.table->Upsert(work.rows);
-        break;
-      case wire::Operation::kRemove:
-        work.table->Remove(work.rows);
-        break;
-      case wire::Operation::kSkip:
-        break;
+    if (operation_ == wire::Operation::kPush) {
+      work.table->ApplyPush(work.rows);
+    } else {
+      work.table->Upsert(work.rows);
     }
   }
+  return absl::OkStatus();
+}
+
+// In all tables, or in none.
+absl::Status PushBatch::ResolveAll() {
+  for (size_t i = 0; i < works_used_; ++i) {
+    const absl::Status status = works_[i]->table->Resolve(works_[i]->rows);
+    if (status.ok()) continue;
+    for (size_t j = 0; j < i; ++j) works_[j]->table->Abandon(works_[j]->rows);
+    return status;
+  }
+  return absl::OkStatus();
 }
 
 void PushBatch::Report(size_t index, wire::SubPushResult* result) const {

@@ -34,8 +34,9 @@ class PushBatch {
   // Gives the sub-push that was gathered last its LSN.
   void SetLsn(uint64_t lsn);
 
-  // Does the row work of all gathered sub-pushes.
-  void Apply();
+  // Does the row work of all gathered sub-pushes, or, when rows cannot be read or written, none.
+  // (A removal of several tables may have removed from some: doing it again changes nothing.)
+  absl::Status Apply();
   // Counts and refused keys of gathered sub-push number `index`, after Apply.
   void Report(size_t index, wire::SubPushResult* result) const;
   void Clear();
@@ -65,6 +66,7 @@ class PushBatch {
   wire::ErrorInfo CheckRows(const wire::SubPush& sub_push, Table& table, RowBatch& rows,
                             const RowBatch::Part& part) const;
   size_t WorkOf(uint32_t id, Table* table);
+  absl::Status ResolveAll();
   void Undo(size_t first_piece);
 
   StrandState& state_;

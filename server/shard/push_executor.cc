@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "kernels/base/check.h"
 #include "proto/wire/hashes.h"
+#include "proto/wire/status_codec.h"
 #include "server/shard/push_fence.h"
 #include "server/shard/request_errors.h"
 
@@ -29,6 +31,7 @@ wire::ErrorInfo Error(wire::ErrorKind kind, std::string message) {
 wire::ErrorInfo PushExecutor::Run(const wire::PushRequest& request, std::span<const PushItem> items,
                                   std::chrono::steady_clock::time_point now) {
   if (auto error = state_.shard.sessions.Use(request.session, now); !error.ok()) return error;
+  payload_ = &request.payload;
   for (const PushItem& item : items) {
     item.result->partition = item.sub_push->partition;
     item.result->sequence = item.sub_push->sequence;
@@ -63,11 +66,13 @@ void PushExecutor::Handle(const wire::PushRequest& request, const PushItem& item
   }
   // Two sub-pushes of one partition are applied one after the other.
   if (pending_partitions_[sub_push.partition] != 0) Flush();
-  HandleNumbered(request.session, sub_push, part, result);
+  HandleNumbered(request.session, item, part);
 }
 
-void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_push,
-                                  const wire::Payload& part, wire::SubPushResult* result) {
+void PushExecutor::HandleNumbered(uint64_t session, const PushItem& item,
+                                  const wire::Payload& part) {
+  const wire::SubPush& sub_push = *item.sub_push;
+  wire::SubPushResult* const result = item.result;
   Partition& partition = *state_.partitions.Find(sub_push.partition);
   const PushWindow* window = partition.FindWindow(session);
   const uint64_t next = window == nullptr ? 1 : window->next();
@@ -83,7 +88,7 @@ void PushExecutor::HandleNumbered(uint64_t session, const wire::SubPush& sub_pus
                  result);
   }
   if (sub_push.sequence < next) return AnswerConsumed(session, sub_push, *window, result);
-  Accept(sub_push, part, {&sub_push, &partition.Window(session), result});
+  Accept(part, {&item, &partition.Window(session)});
 }
 
 void PushExecutor::AnswerConsumed(uint64_t session, const wire::SubPush& sub_push,
@@ -113,11 +118,11 @@ void PushExecutor::AnswerConsumed(uint64_t session, const wire::SubPush& sub_pus
   result->duplicate = true;
 }
 
-void PushExecutor::Accept(const wire::SubPush& sub_push, const wire::Payload& part,
-                          const Pending& pending) {
+void PushExecutor::Accept(const wire::Payload& part, const Pending& pending) {
+  const wire::SubPush& sub_push = pending.sub_push();
   if (!batch_.Takes(sub_push.operation) || batch_.rows() >= kRowsAtATime) Flush();
   wire::ErrorInfo error = batch_.Gather(sub_push, part);
-  wire::SubPushResult* result = pending.result;
+  wire::SubPushResult* const result = pending.item->result;
   result->applied_lsn = state_.partitions.Find(sub_push.partition)->NextLsn();
   result->durable_sequence = sub_push.sequence + 1;
   if (!error.ok()) {
@@ -131,17 +136,57 @@ void PushExecutor::Accept(const wire::SubPush& sub_push, const wire::Payload& pa
 }
 
 void PushExecutor::Flush() {
-  batch_.Apply();
-  for (size_t i = 0; i < pending_.size(); ++i) {
-    const Pending& pending = pending_[i];
-    pending.result->outcome = wire::Outcome::kApplied;
-    batch_.Report(i, pending.result);
-    pending.window->Consume(pending.sub_push->content_hash, *pending.result);
-    pending_partitions_[pending.sub_push->partition] = 0;
+  const absl::Status applied = batch_.Apply();
+  if (applied.ok()) {
+    for (size_t i = 0; i < pending_.size(); ++i) AnswerApplied(i, pending_[i]);
+  } else if (pending_.size() == 1) {
+    AnswerFailed(applied, pending_.front());
+  } else {
+    FlushOneByOne();
   }
-  counters_.sub_pushes_applied.Add(pending_.size());
+  for (const Pending& pending : pending_) pending_partitions_[pending.sub_push().partition] = 0;
   pending_.clear();
   batch_.Clear();
+}
+
+// Rows of some of them cannot be read: only those sub-pushes fail.
+void PushExecutor::FlushOneByOne() {
+  for (const Pending& pending : pending_) {
+    batch_.Clear();
+    const wire::SubPush& sub_push = pending.sub_push();
+    const wire::Payload part = payload_->Part(pending.item->offset, sub_push.payload_bytes());
+    const wire::ErrorInfo error = batch_.Gather(sub_push, part);
+    HOTROW_CHECK(error.ok());  // it was gathered before
+    batch_.SetLsn(pending.item->result->applied_lsn);
+    const absl::Status applied = batch_.Apply();
+    if (applied.ok()) {
+      AnswerApplied(0, pending);
+    } else {
+      AnswerFailed(applied, pending);
+    }
+  }
+}
+
+void PushExecutor::AnswerApplied(size_t gathered, const Pending& pending) {
+  wire::SubPushResult* const result = pending.item->result;
+  result->outcome = wire::Outcome::kApplied;
+  batch_.Report(gathered, result);
+  pending.window->Consume(pending.sub_push().content_hash, *result);
+  counters_.sub_pushes_applied.Add();
+}
+
+// A damaged row stays damaged; anything else is tried again with the same number.
+void PushExecutor::AnswerFailed(const absl::Status& status, const Pending& pending) {
+  wire::SubPushResult* const result = pending.item->result;
+  wire::ErrorInfo error = wire::FromStatus(status);
+  if (error.kind == wire::ErrorKind::kDataLoss) {
+    Refuse(std::move(error), result);
+    pending.window->Consume(pending.sub_push().content_hash, *result);
+  } else {
+    result->applied_lsn = 0;
+    result->durable_sequence = pending.sub_push().sequence;
+    Retry(std::move(error), result);
+  }
 }
 
 void PushExecutor::Retry(wire::ErrorInfo error, wire::SubPushResult* result) {

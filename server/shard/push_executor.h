@@ -10,6 +10,8 @@
 //             above the next one            kRetry / kOutOfOrder                 stays open
 //   tables, keys, values                    kRefused with the kind that fits     is consumed
 //   room for new keys                       kApplied + kCapacityFull, keys named is consumed
+//   rows on disk: not readable now          kRetry / kUnavailable                stays open
+//                 damaged                   kRefused / kDataLoss                 is consumed
 //
 // What stays open may be sent again as it is. A client does that but for kStaleMap: with a static
 // list of shards it would be fenced again, so that it gives its session up.
@@ -34,6 +36,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "proto/wire/batch_codec.h"
 #include "server/shard/push_batch.h"
 #include "server/shard/shard_state.h"
@@ -62,18 +65,21 @@ class PushExecutor {
  private:
   // A sub-push whose rows wait in batch_.
   struct Pending {
-    const wire::SubPush* sub_push = nullptr;
+    const PushItem* item = nullptr;
     PushWindow* window = nullptr;
-    wire::SubPushResult* result = nullptr;
+
+    const wire::SubPush& sub_push() const { return *item->sub_push; }
   };
 
   void Handle(const wire::PushRequest& request, const PushItem& item);
-  void HandleNumbered(uint64_t session, const wire::SubPush& sub_push, const wire::Payload& part,
-                      wire::SubPushResult* result);
+  void HandleNumbered(uint64_t session, const PushItem& item, const wire::Payload& part);
   void AnswerConsumed(uint64_t session, const wire::SubPush& sub_push, const PushWindow& window,
                       wire::SubPushResult* result);
-  void Accept(const wire::SubPush& sub_push, const wire::Payload& part, const Pending& pending);
+  void Accept(const wire::Payload& part, const Pending& pending);
   void Flush();
+  void FlushOneByOne();
+  void AnswerApplied(size_t gathered, const Pending& pending);
+  void AnswerFailed(const absl::Status& status, const Pending& pending);
 
   void Retry(wire::ErrorInfo error, wire::SubPushResult* result);
   void Refuse(wire::ErrorInfo error, wire::SubPushResult* result);
@@ -81,6 +87,7 @@ class PushExecutor {
   StrandState& state_;
   ShardCounters& counters_;
   PushBatch batch_;
+  const wire::Payload* payload_ = nullptr;   // of the message that is worked on
   std::vector<Pending> pending_;             // as many as batch_ holds, in its order
   std::vector<uint8_t> pending_partitions_;  // (P) 1: batch_ holds a sub-push of the partition
 };

@@ -139,13 +139,14 @@ void PostParts(std::vector<std::unique_ptr<StrandUnit>>& strands, const Work& wo
 
 }  // namespace
 
-Shard::Impl::Impl(const ShardOptions& options, uint64_t start_id)
-    : state(options, start_id),
+Shard::Impl::Impl(const ShardOptions& options, uint64_t start_id, std::shared_ptr<ColdStore> store)
+    : state(options, start_id, std::move(store)),
       gate(std::make_shared<RequestGate>(
           RequestGate::Limits{options.max_queued_requests, options.max_queued_bytes})) {
   for (int i = 0; i < state.strand_map.strands(); ++i) {
     strands.push_back(std::make_unique<StrandUnit>(state, i));
   }
+  if (state.store != nullptr) catalog.emplace(*state.store);
 }
 
 Shard::Impl::~Impl() {
@@ -196,7 +197,16 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(ShardOptions options) {
   if (options.strands <= 0) wrong = "strands must be positive";
   if (options.max_sessions <= 0) wrong = "max_sessions must be positive";
   if (wrong != nullptr) return wire::MakeError(wire::ErrorKind::kInvalidArgument, wrong);
-  return std::unique_ptr<Shard>(new Shard(std::make_unique<Impl>(options, RandomStartId())));
+  std::shared_ptr<ColdStore> store;
+  if (options.cold) {
+    const int partition_bits = StrandMap(options.map, options.shard, 1).partition_bits();
+    auto opened = ColdStore::Open(*options.cold, partition_bits);
+    if (!opened.ok()) return opened.status();
+    store = *std::move(opened);
+  }
+  auto impl = std::make_unique<Impl>(options, RandomStartId(), std::move(store));
+  if (absl::Status status = impl->RestoreTables(); !status.ok()) return impl->Signed(status);
+  return std::unique_ptr<Shard>(new Shard(std::move(impl)));
 }
 
 void Shard::Pull(wire::PullRequest request, Deadline deadline,
@@ -298,7 +308,7 @@ void Shard::Scan(uint32_t table_id, uint32_t batch_rows, bool with_state, ScanSt
       .table_id = table_id,
       .batch_rows = ScanBatchRows(batch_rows, entry->options.layout(), with_state),
       .with_state = with_state};
-  auto scan = impl.state.scans.Start(range, impl.state.budget, Clock::now());
+  auto scan = impl.state.scans.Start(range, {impl.state.budget, impl.state.store}, Clock::now());
   if (!scan.ok()) return refuse(scan.status());
   CollectKeys(*std::move(scan),
               {.gate = impl.gate,

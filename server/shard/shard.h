@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "proto/wire/shard_map.h"
 #include "server/shard/request_times.h"
 #include "server/shard/shard_counters.h"
+#include "server/tiers/tier_options.h"
 
 namespace hotrow::v1 {
 class CreateTableRequest;
@@ -44,7 +46,11 @@ inline constexpr int64_t kShortRequestBytes = 64 << 10;
 struct ShardOptions {
   uint32_t shard = 0;
   wire::ShardMap map;
-  int64_t memory_budget_bytes = 0;  // of all row stores, index included
+  int64_t memory_budget_bytes = 0;  // of the hot tier: all its row stores, index included
+  int64_t warm_budget_bytes = 0;    // likewise of the warm tier; 0: there is none
+  // The cold tier; without it nothing outlives the process.
+  std::optional<ColdOptions> cold;
+  WriteBehindOptions write_behind;  // a strand
   int64_t max_queued_requests = 1024;
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 4096;
@@ -58,6 +64,7 @@ struct ShardOptions {
   // Of a request of at most so many bytes the last strand's part does, beside the other strands.
   int64_t last_part_here_bytes = kShortRequestBytes;
   int slots_per_set = 32;
+  int64_t max_slots = 0;  // of a table in a tier of a strand; 0: what the budget allows. For tests
 };
 
 // A reply ready to be encoded: the message without payload, and the payload.
@@ -110,6 +117,13 @@ class Shard {
   // Refuses new work with kUnavailable from now on, and returns when accepted work is answered or
   // at the deadline (false).
   bool Drain(Deadline deadline);
+  // After Drain: writes every row to the cold tier, and closes it. Without one this does nothing.
+  // Once it has returned the shard serves nothing any more. On error, rows changed since they last
+  // went down are lost with the process.
+  absl::Status Save();
+  // Why rows may be older than the last push that was answered: the process before this one did not
+  // end with Save(). Empty otherwise.
+  std::string recovery_note() const;
 
   const ShardCounters& counters() const;
 

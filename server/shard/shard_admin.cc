@@ -61,8 +61,37 @@ v1::TableDescription Describe(const TableEntry& entry, uint64_t highest_step) {
   return description;
 }
 
+void AddTier(std::string_view name, const TierSize& size, uint64_t rows_pulled,
+             v1::TableStats* stats) {
+  v1::TierStats* tier = nullptr;
+  for (v1::TierStats& known : *stats->mutable_tiers()) {
+    if (known.name() == name) tier = &known;
+  }
+  if (tier == nullptr) {
+    tier = stats->add_tiers();
+    tier->set_name(std::string(name));
+  }
+  tier->set_rows(tier->rows() + size.rows);
+  tier->set_used_bytes(tier->used_bytes() + size.used_bytes);
+  tier->set_rows_pulled(tier->rows_pulled() + rows_pulled);
+}
+
+void AddTiers(const TierStack& tiers, v1::TableStats* stats) {
+  const RowStore& hot = tiers.hot();
+  const TierReads& reads = tiers.reads();
+  AddTier("hot", {hot.rows(), hot.allocated_bytes()}, reads.hot, stats);
+  if (tiers.warm() != nullptr) AddTier("warm", tiers.warm()->Size(), reads.warm, stats);
+  if (tiers.cold() != nullptr) AddTier("cold", tiers.cold()->Size(), reads.cold, stats);
+  const TierMoves& moves = tiers.moves();
+  stats->set_promotions(stats->promotions() + moves.promotions);
+  stats->set_evictions(stats->evictions() + moves.evictions);
+  stats->set_eviction_failures(stats->eviction_failures() + moves.eviction_failures);
+  stats->set_tier_read_failures(stats->tier_read_failures() + moves.read_failures);
+}
+
 // Adds what one strand holds of a table.
 void AddStats(Table& table, v1::TableStats* stats) {
+  AddTiers(table.tiers(), stats);
   const TableCounters& counters = table.counters();
   stats->set_rows(stats->rows() + table.rows());
   stats->set_used_bytes(stats->used_bytes() + table.rows() * table.layout().row_bytes);
@@ -104,12 +133,32 @@ void FillHistograms(const Strands& strands, v1::GetStatsResponse* response) {
   }
 }
 
+void FillColdStats(const ColdStats& stats, v1::ColdTierStats* out) {
+  out->set_live_bytes(stats.live_bytes);
+  out->set_disk_bytes(stats.disk_bytes);
+  out->set_memory_bytes(stats.memory_bytes);
+  out->set_pending_compaction_bytes(stats.pending_compaction_bytes);
+  out->set_write_stopped(stats.stopped);
+  out->set_rows_read(stats.rows_read);
+  out->set_rows_written(stats.rows_written);
+  out->set_bytes_written(stats.bytes_written);
+  out->set_bytes_flushed(stats.bytes_flushed);
+  out->set_read_errors(stats.read_errors);
+  out->set_write_errors(stats.write_errors);
+  out->set_damaged_rows(stats.damaged_rows);
+}
+
 void FillShardStats(const ShardState& state, int64_t uptime_ms, v1::GetStatsResponse* response) {
   const ShardCounters& counters = state.counters;
   response->set_shard(state.options.shard);
   response->set_version(HOTROW_VERSION);
   response->set_uptime_ms(uptime_ms);
   response->set_memory_budget_bytes(state.options.memory_budget_bytes);
+  response->set_warm_budget_bytes(state.options.warm_budget_bytes);
+  if (state.store != nullptr) {
+    response->set_disk_budget_bytes(state.options.cold->disk_budget_bytes);
+    FillColdStats(state.store->Stats(), response->mutable_cold());
+  }
   response->set_sessions(state.sessions.size());
   response->set_sessions_expired(state.sessions.expired());
   response->set_max_sessions(state.sessions.limit());
@@ -199,9 +248,8 @@ absl::StatusOr<v1::CreateTableResponse> Shard::CreateTable(const v1::CreateTable
     *response.mutable_table() = Describe(entry, impl.StatsOf({plan->entry})[0].highest_step());
     return response;
   }
-  const absl::Status made = OnEachStrand(impl.strands, impl.Stopped(), [&](StrandState& strand) {
-    return strand.tables.Create(entry.id, entry.options);
-  });
+  absl::Status made = impl.MakeTable(entry, 0);
+  if (made.ok() && impl.catalog) made = impl.catalog->Save(entry, 0);
   if (!made.ok()) {
     impl.TakeTable(entry.id);
     return impl.Signed(made);
@@ -209,6 +257,14 @@ absl::StatusOr<v1::CreateTableResponse> Shard::CreateTable(const v1::CreateTable
   impl.state.tables.Publish(plan->entry);
   *response.mutable_table() = Describe(entry, 0);
   return response;
+}
+
+absl::Status Shard::Impl::MakeTable(const TableEntry& entry, uint64_t highest_step) {
+  return OnEachStrand(strands, Stopped(), [&](StrandState& strand) {
+    absl::Status status = strand.tables.Create(entry.options);
+    if (status.ok()) strand.tables.Find(entry.id)->counters().highest_step = highest_step;
+    return status;
+  });
 }
 
 absl::StatusOr<v1::TableDescription> Shard::DescribeTable(const std::string& name) {
@@ -248,6 +304,11 @@ absl::StatusOr<uint64_t> Shard::DropTable(const std::string& name) {
     const TableDirectory::Entry entry = impl.state.tables.Remove(name);
     if (entry == nullptr) return impl.Signed(wire::ToStatus(NoSuchTable(name)));
     parts = impl.TakeTable(entry->id);
+    if (impl.catalog) {
+      if (absl::Status status = impl.catalog->Drop(*entry); !status.ok()) {
+        return impl.Signed(status);
+      }
+    }
   }
   uint64_t rows = 0;
   for (const auto& part : parts) rows += static_cast<uint64_t>(part->rows());
@@ -266,11 +327,15 @@ absl::StatusOr<v1::GetStatsResponse> Shard::GetStats(const std::string& table) {
   response.set_kept_answer_bytes(impl.KeptAnswerBytes());
   response.set_state(impl.draining.load(std::memory_order_relaxed) ? "draining" : "serving");
   uint64_t allocated = 0;
+  uint64_t warm = 0;
   for (v1::TableStats& one : stats) {
     allocated += one.allocated_bytes();
+    for (const v1::TierStats& tier : one.tiers())
+      warm += tier.name() == "warm" ? tier.used_bytes() : 0;
     if (table.empty() || table == one.name()) *response.add_tables() = std::move(one);
   }
   response.set_memory_used_bytes(allocated);
+  response.set_warm_used_bytes(warm);
   if (!table.empty() && response.tables_size() == 0) {
     return impl.Signed(wire::ToStatus(NoSuchTable(table)));
   }

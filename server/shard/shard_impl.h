@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "server/shard/shard.h"
 #include "server/shard/shard_state.h"
 #include "server/shard/strand.h"
+#include "server/shard/table_catalog.h"
 #include "server/shard/work_pool.h"
 
 namespace hotrow {
@@ -38,8 +40,14 @@ struct PartPlaces {
 };
 
 struct Shard::Impl {
-  Impl(const ShardOptions& options, uint64_t start_id);
+  // `store` may be null: no cold tier.
+  Impl(const ShardOptions& options, uint64_t start_id, std::shared_ptr<ColdStore> store);
   ~Impl();
+
+  // Makes the tables that the cold store has from an earlier process life.
+  absl::Status RestoreTables();
+  absl::Status MakeTable(const TableEntry& entry, uint64_t highest_step);
+  absl::Status SaveStrands();
 
   // Errors leave the shard with its number on them.
   wire::ErrorInfo Signed(wire::ErrorInfo error) const;
@@ -62,6 +70,8 @@ struct Shard::Impl {
   // Shared: scans in other hands may outlive the shard, and find it closed.
   const std::shared_ptr<RequestGate> gate;
   std::vector<std::unique_ptr<StrandUnit>> strands;  // constant after construction
+
+  std::optional<TableCatalog> catalog;  // with a cold tier; under admin_mutex
 
   Mutex admin_mutex;  // held while a session or a table is opened, made or ended on all strands
 };

@@ -1,7 +1,8 @@
 // StrandTables: the rows that a strand holds of each table of its shard.
 //
-// Thread safety: strand only. Ownership: owns the tables and the workspace that they share; the
-// budget outlives it. Bounds: each table takes at least one granule of the memory budget a strand.
+// Thread safety: strand only. Ownership: owns the tables, the workspace that they share and the
+// queue of rows on their way to disk; what the supply points to outlives it. Bounds: each table
+// takes at least one granule of the memory budget a strand.
 
 #pragma once
 
@@ -17,7 +18,8 @@ namespace hotrow {
 
 class StrandTables {
  public:
-  explicit StrandTables(MemoryBudget& budget) : budget_(budget) {}
+  // `store` may be null: no cold tier. `supply.queue` is made here.
+  StrandTables(TierSupply supply, const WriteBehindOptions& queue);
 
   // Null when there is none.
   Table* Find(uint32_t id) {
@@ -25,14 +27,17 @@ class StrandTables {
     return found == tables_.end() ? nullptr : found->second.get();
   }
   const StrandHistograms& histograms() const { return workspace_.histograms; }
-  // As Table::Create. `id` is new.
-  absl::Status Create(uint32_t id, const TableOptions& options);
-  // Takes the table out. Its memory is freed with it: gigabytes take a second to unmap, so whoever
-  // destroys it should not be the strand.
+  // As Table::Create. options.id is new.
+  absl::Status Create(const TableOptions& options);
+  // Takes the table out, and what is queued of it. Its memory is freed with it: gigabytes take a
+  // second to unmap, so whoever destroys it should not be the strand.
   std::unique_ptr<Table> Take(uint32_t id);
+  // Writes what the memory tiers have to the cold store, and waits until it is there (not flushed).
+  absl::Status Save();
 
  private:
-  MemoryBudget& budget_;
+  const std::unique_ptr<WriteBehind> queue_;  // null: no cold tier
+  const TierSupply supply_;
   TableWorkspace workspace_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Table>> tables_;
 };

@@ -83,11 +83,32 @@ absl::StatusOr<TableDirectory::Plan> TableDirectory::PlanCreation(
   entry->id = request.table_id();
   if (absl::Status status = CheckNewId(name, entry->id); !status.ok()) return status;
   if (entry->id == 0) entry->id = FreshId();
-  absl::StatusOr<TableOptions> options = TableOptions::FromSchema(entry->schema);
-  if (!options.ok()) return options.status();
-  entry->options = *std::move(options);
-  entry->options.slots_per_set = options_.slots_per_set;
+  if (absl::Status status = FillOptions(*entry); !status.ok()) return status;
   return Plan{.entry = std::move(entry), .exists = false};
+}
+
+absl::StatusOr<TableDirectory::Entry> TableDirectory::Restored(
+    uint32_t id, const v1::TableSchema& schema) const {
+  auto entry = std::make_shared<TableEntry>();
+  entry->id = id;
+  entry->schema = schema;
+  if (absl::Status status = FillOptions(*entry); !status.ok()) return status;
+  return entry;
+}
+
+absl::Status TableDirectory::FillOptions(TableEntry& entry) const {
+  absl::StatusOr<TableOptions> options = TableOptions::FromSchema(entry.schema);
+  if (!options.ok()) return options.status();
+  entry.options = *std::move(options);
+  entry.options.id = entry.id;
+  entry.options.slots_per_set = options_.slots_per_set;
+  entry.options.max_slots = options_.max_slots;
+  return absl::OkStatus();
+}
+
+void TableDirectory::MarkUsed(uint32_t id) {
+  MutexLock lock(mutex_);
+  used_ids_.insert(id);
 }
 
 uint32_t TableDirectory::FreshId() const {

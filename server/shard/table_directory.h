@@ -1,10 +1,10 @@
 // TableDirectory: which tables a shard has, by id and by name. Their rows are with the strands
 // (StrandTables).
 //
-// Ids are assigned by the owner of partition 0 and told to the other shards by the client. In this
-// version nothing survives a restart, so the first id of a process life is drawn at random from
+// Ids are assigned by the owner of partition 0 and told to the other shards by the client. Without
+// a cold tier nothing survives a restart, so the first id of a process life is drawn at random from
 // 1 .. 2^31: two lives that create T tables together share an id with a probability below T / 2^31.
-// From there ids count up and are not used again.
+// From there ids count up and are not used again; those that a cold tier remembers never are.
 //
 // Thread safety: every method, from any thread; whoever plans and publishes, or removes, does so
 // under one lock of its own. Ownership: an entry lives as long as somebody uses it, also after its
@@ -47,6 +47,7 @@ class TableDirectory {
   struct Options {
     bool assigns_ids = false;  // this shard owns partition 0
     int slots_per_set = 32;
+    int64_t max_slots = 0;  // as TableOptions
   };
   explicit TableDirectory(Options options);
 
@@ -62,11 +63,17 @@ class TableDirectory {
     bool exists = false;
   };
   absl::StatusOr<Plan> PlanCreation(const v1::CreateTableRequest& request) const;
+  // A table that is there from an earlier process life, to be published. Errors as
+  // TableOptions::FromSchema.
+  absl::StatusOr<Entry> Restored(uint32_t id, const v1::TableSchema& schema) const;
   void Publish(Entry entry);
+  // An id that no table may get any more.
+  void MarkUsed(uint32_t id);
   // Null when there is none.
   Entry Remove(const std::string& name);
 
  private:
+  absl::Status FillOptions(TableEntry& entry) const;
   absl::Status CheckExisting(const TableEntry& entry, const v1::CreateTableRequest& request) const;
   absl::Status CheckNewId(const std::string& name, uint32_t id) const HOTROW_REQUIRES(mutex_);
   uint32_t FreshId() const HOTROW_REQUIRES(mutex_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "proto/wire/status_codec.h"
@@ -38,16 +39,22 @@ TableScan::~TableScan() {
   End();
 }
 
-absl::Status TableScan::AddKeys(const Table& table) {
-  if (!TakeMemory(table.rows() * static_cast<int64_t>(sizeof(Key)))) {
+absl::Status TableScan::AddKeys(Table& table) {
+  const int64_t listed = table.tiers().rows_in_memory();
+  if (!TakeMemory(listed * static_cast<int64_t>(sizeof(Key)))) {
     return Overloaded(fmt::format("table '{}': no memory for a list of its {} keys beside that of "
                                   "another scan",
-                                  table.options().name, table.rows()),
+                                  table.options().name, listed),
                       "wait until the other scan has ended, or raise the memory budget");
   }
-  std::vector<Key> keys = table.StoredKeys();
+  absl::StatusOr<std::unique_ptr<RowRange>> below = table.tiers().ScanCold();
+  if (!below.ok()) return below.status();
+  Rest rest;
+  rest.below = *std::move(below);
+  rest.keys = table.tiers().KeysInMemory();
+  if (rest.below != nullptr) std::sort(rest.keys.begin(), rest.keys.end());
   MutexLock lock(mutex_);
-  keys_.push_back(std::move(keys));
+  rests_.push_back(std::move(rest));
   SkipEmpty();
   return absl::OkStatus();
 }
@@ -64,10 +71,7 @@ bool TableScan::TakeMemory(int64_t bytes) {
 }
 
 void TableScan::SkipEmpty() {
-  while (strand_ < keys_.size() && next_ == keys_[strand_].size()) {
-    ++strand_;
-    next_ = 0;
-  }
+  while (strand_ < rests_.size() && rests_[strand_].empty()) ++strand_;
 }
 
 void TableScan::End() {
@@ -75,7 +79,7 @@ void TableScan::End() {
   if (std::exchange(beside_budget_, false)) {
     memory_.beside_taken->store(false, std::memory_order_relaxed);
   }
-  keys_.clear();
+  rests_.clear();
   strand_ = 0;
   ended_ = true;
 }
@@ -95,7 +99,7 @@ int TableScan::strand() const {
 
 bool TableScan::AtEnd() const {
   MutexLock lock(mutex_);
-  return strand_ == keys_.size();
+  return strand_ == rests_.size();
 }
 
 bool TableScan::ended() const {
@@ -114,27 +118,59 @@ absl::StatusOr<ScanReply> TableScan::Next(Table& table, TimePoint now) {
   if (expired_) return wire::ToStatus(ScanExpired());
   last_used_ = now;
   const size_t strand = strand_;
-  while (strand_ == strand && strand < keys_.size()) {
-    const auto keys = std::span(keys_[strand]).subspan(next_);
-    const auto some = keys.first(std::min(static_cast<size_t>(range_.batch_rows), keys.size()));
-    wire::PayloadBuffer buffer(some.size() * record_bytes);
-    const int64_t copied = table.CopyRecords(some, range_.with_state, buffer.bytes().data());
-    next_ += some.size();
+  while (strand_ == strand && strand < rests_.size()) {
+    const Rest& rest = rests_[strand];
+    const bool listed = rest.next < rest.keys.size();
+    const auto most = listed ? std::min<int64_t>(range_.batch_rows, rest.keys.size() - rest.next)
+                             : range_.batch_rows;
+    wire::PayloadBuffer buffer(most * record_bytes);
+    std::byte* const out = buffer.bytes().data();
+    const auto copied = listed ? ReadListed(table, out) : ReadBelow(layout, out);
+    if (!copied.ok()) return copied.status();
     SkipEmpty();
-    if (copied == 0) continue;  // all of them were removed
-    reply.message.row_count = static_cast<uint32_t>(copied);
+    if (*copied == 0) continue;  // all of them were removed, or are in the list
+    reply.message.row_count = static_cast<uint32_t>(*copied);
     grpc::Slice slice = std::move(buffer).Release();
-    if (copied < static_cast<int64_t>(some.size())) slice = slice.sub(0, copied * record_bytes);
+    if (*copied < most) slice = slice.sub(0, *copied * record_bytes);
     reply.message.payload_hash = wire::Payload({slice}, 0, slice.size()).Hash();
     reply.payload.push_back(std::move(slice));
     return reply;
   }
-  if (strand_ == keys_.size()) End();
+  if (strand_ == rests_.size()) End();
   return reply;
 }
 
-absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range,
-                                                          std::shared_ptr<MemoryBudget> budget,
+// Up to a batch of the listed rows.
+absl::StatusOr<int64_t> TableScan::ReadListed(Table& table, std::byte* out) {
+  Rest& rest = rests_[strand_];
+  const auto keys = std::span<const Key>(rest.keys).subspan(rest.next);
+  const auto some = keys.first(std::min(static_cast<size_t>(range_.batch_rows), keys.size()));
+  const absl::StatusOr<int64_t> copied = table.CopyRecords(some, range_.with_state, out);
+  if (copied.ok()) rest.next += some.size();
+  return copied;
+}
+
+// Up to a batch of the rows of the cold tier, without those that were listed.
+absl::StatusOr<int64_t> TableScan::ReadBelow(const RowLayout& layout, std::byte* out) {
+  Rest& rest = rests_[strand_];
+  rows_.Clear();
+  if (absl::Status status = rest.below->Next(range_.batch_rows, &rows_); !status.ok()) {
+    return status;
+  }
+  const size_t columns = layout.dim + (range_.with_state ? layout.state_columns : 0);
+  int64_t copied = 0;
+  for (int64_t i = 0; i < rows_.size(); ++i) {
+    if (std::binary_search(rest.keys.begin(), rest.keys.end(), rows_.keys[i])) continue;
+    std::memcpy(out, &rows_.keys[i], sizeof(Key));
+    std::memcpy(out + sizeof(Key), rows_.record(i, layout.row_bytes), columns * sizeof(float));
+    out += sizeof(Key) + columns * sizeof(float);
+    ++copied;
+  }
+  if (rows_.size() < range_.batch_rows) rest.below = nullptr;
+  return copied;
+}
+
+absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range, const ScanSupply& supply,
                                                           TableScan::TimePoint now) {
   MutexLock lock(mutex_);
   std::weak_ptr<TableScan>* place = FreePlace(now);
@@ -142,13 +178,13 @@ absl::StatusOr<std::shared_ptr<TableScan>> ScanSet::Start(ScanRange range,
     return Overloaded(fmt::format("{} scans run on this shard", kMaxScans),
                       "wait until one of them has ended");
   }
-  auto scan =
-      std::make_shared<TableScan>(range, TableScan::Memory{std::move(budget), beside_taken_}, now);
+  auto scan = std::make_shared<TableScan>(
+      range, TableScan::Memory{supply.store, supply.budget, beside_taken_}, now);
   *place = scan;
   return scan;
 }
 
-absl::Status ScanSet::AddKeys(TableScan& scan, const Table& table, TableScan::TimePoint now) {
+absl::Status ScanSet::AddKeys(TableScan& scan, Table& table, TableScan::TimePoint now) {
   absl::Status status = scan.AddKeys(table);
   if (!status.ok() && ExpireIdle(now)) status = scan.AddKeys(table);
   return status;

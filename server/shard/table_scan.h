@@ -1,10 +1,12 @@
 // TableScan: a running scan of one table, and the set of those that run.
 //
-// A scan takes the lists of stored keys when it starts, strand by strand, and then reads batches of
-// them: keys created later do not come, keys removed meanwhile are left out, and every other row
-// comes once, with the values of the moment it is read. The list of a strand is taken in one piece,
-// because rows move between slots while a store grows and a list taken in parts could miss some:
-// the strand does nothing else meanwhile, some 20 ms a million rows.
+// A scan takes the lists of the keys in memory when it starts, strand by strand, and a view of the
+// cold tier as it is at that moment. Then it reads batches of the listed rows, with the values of
+// the moment each is read, and after them the rows of the cold tier that are in no list, with those
+// of the start. Keys created later do not come, listed keys removed meanwhile are left out, and
+// every other row comes once. The list of a strand is taken in one piece, because rows move between
+// slots while a store grows and a list taken in parts could miss some: the strand does nothing else
+// meanwhile, some 20 ms a million rows.
 //
 // Thread safety: AddKeys and Next in tasks of the strand that they are about; everything, and the
 // end of a scan, from any thread.
@@ -41,8 +43,10 @@ class TableScan {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // What the lists of keys are counted in. Shared: a scan may outlive the shard.
+  // What the lists of keys are counted in, and what the rows below lie in. Shared: a scan may
+  // outlive the shard.
   struct Memory {
+    std::shared_ptr<const void> store;
     std::shared_ptr<MemoryBudget> budget;
     std::shared_ptr<std::atomic<bool>> beside_taken;  // by the one list that is not in the budget
   };
@@ -52,8 +56,9 @@ class TableScan {
   TableScan(const TableScan&) = delete;
   TableScan& operator=(const TableScan&) = delete;
 
-  // Adds the keys that the next strand holds. kOverloaded when the budget has no room for them.
-  absl::Status AddKeys(const Table& table);
+  // Adds the rows that the next strand holds. kOverloaded when the budget has no room for their
+  // keys.
+  absl::Status AddKeys(Table& table);
   // The strand whose rows come next, and rows of it that are still stored; row_count 0 after its
   // last one, and at the end of all. kDeadlineExceeded once the scan has been ended early: never
   // the end of a list that was not read to its end.
@@ -71,19 +76,36 @@ class TableScan {
   bool TakeMemory(int64_t bytes) HOTROW_EXCLUDES(mutex_);
   void End() HOTROW_REQUIRES(mutex_);
   void SkipEmpty() HOTROW_REQUIRES(mutex_);
+  absl::StatusOr<int64_t> ReadListed(Table& table, std::byte* out) HOTROW_REQUIRES(mutex_);
+  absl::StatusOr<int64_t> ReadBelow(const RowLayout& layout, std::byte* out)
+      HOTROW_REQUIRES(mutex_);
 
   const ScanRange range_;
   const Memory memory_;
 
   mutable Mutex mutex_;
-  std::vector<std::vector<Key>> keys_ HOTROW_GUARDED_BY(mutex_);  // by strand
+  // What is still to come of each strand.
+  struct Rest {
+    std::vector<Key> keys;            // listed, sorted when there is a cold tier
+    size_t next = 0;                  // of them
+    std::unique_ptr<RowRange> below;  // null: there is none, or it has been read
+    bool empty() const { return next == keys.size() && below == nullptr; }
+  };
+
+  std::vector<Rest> rests_ HOTROW_GUARDED_BY(mutex_);  // by strand
   size_t strand_ HOTROW_GUARDED_BY(mutex_) = 0;
-  size_t next_ HOTROW_GUARDED_BY(mutex_) = 0;  // of that strand's keys
+  RowBlock rows_ HOTROW_GUARDED_BY(mutex_);  // workspace
   int64_t budgeted_bytes_ HOTROW_GUARDED_BY(mutex_) = 0;
   bool beside_budget_ HOTROW_GUARDED_BY(mutex_) = false;
   bool ended_ HOTROW_GUARDED_BY(mutex_) = false;
   bool expired_ HOTROW_GUARDED_BY(mutex_) = false;
   TimePoint last_used_ HOTROW_GUARDED_BY(mutex_);
+};
+
+// What a scan of a shard shares with it.
+struct ScanSupply {
+  std::shared_ptr<MemoryBudget> budget;
+  std::shared_ptr<const void> store;  // null: no cold tier
 };
 
 class ScanSet {
@@ -92,12 +114,11 @@ class ScanSet {
   static constexpr std::chrono::seconds kIdleLimit{60};
 
   // A scan that has its place and no keys yet. Any thread.
-  absl::StatusOr<std::shared_ptr<TableScan>> Start(ScanRange range,
-                                                   std::shared_ptr<MemoryBudget> budget,
+  absl::StatusOr<std::shared_ptr<TableScan>> Start(ScanRange range, const ScanSupply& supply,
                                                    TableScan::TimePoint now);
   // TableScan::AddKeys, for which idle scans are ended where there is no room. In a task of the
   // strand.
-  absl::Status AddKeys(TableScan& scan, const Table& table, TableScan::TimePoint now);
+  absl::Status AddKeys(TableScan& scan, Table& table, TableScan::TimePoint now);
 
  private:
   // Whether there was one.

@@ -40,7 +40,10 @@ v1::TableSchema NormalizedSchema(const v1::TableSchema& schema) {
     out.mutable_admission()->mutable_always();
   }
   if (out.eviction().kind_case() == v1::Eviction::KIND_NOT_SET) {
-    out.mutable_eviction()->mutable_none();
+    out.mutable_eviction()->mutable_lru();
+  }
+  if (out.eviction().has_lfu() && out.eviction().lfu().decay() == 0.0F) {
+    out.mutable_eviction()->mutable_lfu()->set_decay(1.0F);
   }
   const v1::TierShares& shares = out.tier_shares();
   if (IsUnset(shares.hot()) && IsUnset(shares.warm()) && IsUnset(shares.cold())) {

@@ -66,6 +66,7 @@ void RowBatch::Clear() {
   rows_.clear();
   parts_.clear();
   slots_.clear();
+  created_.clear();
   sums_.clear();
   locator_.Clear();
 }

@@ -64,8 +64,10 @@ class RowBatch {
   std::span<Part> parts() { return parts_; }
   int64_t size() const { return static_cast<int64_t>(keys_.size()); }
 
-  // Where each row was found or put, kNoSlot if refused; filled by Table's methods.
+  // Where each row was found or put, kNoSlot if refused, and 1 for those that are new; filled by
+  // Table's methods.
   std::vector<Slot>& slots() { return slots_; }
+  std::vector<uint8_t>& created() { return created_; }
 
  private:
   void Unite(Part& part, int64_t dim, Duplicates duplicates);
@@ -73,7 +75,8 @@ class RowBatch {
   std::vector<Key> keys_;              // (n)
   std::vector<ConstRowPointer> rows_;  // (n)
   std::vector<Part> parts_;
-  std::vector<Slot> slots_;  // (n)
+  std::vector<Slot> slots_;       // (n)
+  std::vector<uint8_t> created_;  // (n)
   wire::RowLocator locator_;
   Deduper deduper_;
   DuplicateSummer summer_;

@@ -1,14 +1,11 @@
 #include "server/table/table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-#include "proto/wire/status_codec.h"
 #include "server/table/value_check.h"
 
 namespace hotrow {
@@ -17,30 +14,6 @@ namespace {
 // Rows worked on at a time: their records and gradients stay in the second-level cache from the
 // first touch to the last.
 constexpr int64_t kRowsAtATime = 1024;
-constexpr int64_t kScanAtATime = 65536;
-
-// Address space is reserved for what a table can come to hold: the keys of a closed one at half of
-// its slots, which leaves room for any unevenness, or whatever the budget allows.
-int64_t MaxSlots(const TableOptions& options) {
-  constexpr int64_t kMost = RowStoreOptions{}.max_slots;
-  if (options.num_embeddings == 0 || options.num_embeddings > uint64_t{kMost} / 4) return kMost;
-  return 2 * static_cast<int64_t>(options.num_embeddings) + 64 * options.slots_per_set;
-}
-
-absl::Status NoStore(const std::string& table, const Result& result) {
-  wire::ErrorInfo error;
-  error.kind = wire::ErrorKind::kInternal;
-  error.message = fmt::format("table '{}': {}", table, result.message());
-  error.table = table;
-  if (result.code() == Code::kResourceExhausted) {
-    error.kind = wire::ErrorKind::kCapacityFull;
-    error.hint = "raise the shard's memory budget or drop a table";
-  } else if (result.code() == Code::kUnavailable) {
-    error.kind = wire::ErrorKind::kCapacityFull;
-    error.hint = "drop a table, or raise the limit of address space (ulimit -v)";
-  }
-  return wire::ToStatus(error);
-}
 
 bool SameStep(const StepOptions& a, const StepOptions& b) {
   return a.step == b.step && a.learning_rate == b.learning_rate;
@@ -48,25 +21,24 @@ bool SameStep(const StepOptions& a, const StepOptions& b) {
 
 void Touch(RowMeta* meta, uint64_t lsn) {
   meta->lsn = lsn;
+  meta->flags |= kRowDirty;
   if (meta->step_count != std::numeric_limits<uint32_t>::max()) ++meta->step_count;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, MemoryBudget& budget,
+absl::StatusOr<std::unique_ptr<Table>> Table::Create(TableOptions options, const TierSupply& supply,
                                                      TableWorkspace& workspace) {
-  RowStoreOptions store_options;
-  store_options.layout = options.layout();
-  store_options.table_salt = options.table_salt;
-  store_options.slots_per_set = options.slots_per_set;
-  store_options.max_slots = MaxSlots(options);
-  auto store = RowStore::Create(store_options, budget);
-  if (!store.ok()) return NoStore(options.name, store.result());
-  return std::unique_ptr<Table>(new Table(std::move(options), *std::move(store), workspace));
+  absl::StatusOr<TierParts> tiers = MakeTiers(options, supply);
+  if (!tiers.ok()) return tiers.status();
+  return std::unique_ptr<Table>(new Table(std::move(options), *std::move(tiers), workspace));
 }
 
-Table::Table(TableOptions options, std::unique_ptr<RowStore> store, TableWorkspace& workspace)
-    : options_(std::move(options)), store_(std::move(store)), workspace_(workspace) {}
+Table::Table(TableOptions options, TierParts tiers, TableWorkspace& workspace)
+    : options_(std::move(options)),
+      workspace_(workspace),
+      tiers_(std::move(tiers), ScorePolicy(options_.eviction, options_.eviction_decay),
+             workspace.tiers) {}
 
 bool Table::GradientsInBound(std::span<const ConstRowPointer> rows) const {
   return MagnitudesWithin({rows, options_.dim}, options_.gradient_bound);
@@ -76,25 +48,25 @@ bool Table::RowsFinite(std::span<const ConstRowPointer> rows) const {
   return MagnitudesWithin({rows, options_.dim}, std::numeric_limits<float>::max());
 }
 
-uint32_t Table::Pull(std::span<const Key> keys, std::span<const RowPointer> rows) {
+absl::StatusOr<uint32_t> Table::Pull(std::span<const Key> keys, std::span<const RowPointer> rows,
+                                     ReadKind kind) {
   TableWorkspace& work = workspace_;
   const int64_t count = static_cast<int64_t>(keys.size());
   uint32_t initial = 0;
+  tiers_.Begin(count, counters_.highest_step);
   for (int64_t begin = 0; begin < count; begin += kRowsAtATime) {
     const int64_t size = std::min(kRowsAtATime, count - begin);
     const auto some = keys.subspan(begin, size);
     const auto targets = rows.subspan(begin, size);
-    work.slots.resize(size);
-    store_->Find(some, work.slots);
-    store_->CopyWeights(work.slots, {targets, options_.dim});
+    const absl::Status read = tiers_.Read(some, {targets, options_.dim}, kind, &work.unknown);
+    if (!read.ok()) return read;
+    if (work.unknown.empty()) continue;
     work.fresh_keys.clear();
     work.fresh_rows.clear();
-    for (int64_t i = 0; i < size; ++i) {
-      if (work.slots[i] != kNoSlot) continue;
+    for (const size_t i : work.unknown) {
       work.fresh_keys.push_back(some[i]);
       work.fresh_rows.push_back(targets[i]);
     }
-    if (work.fresh_keys.empty()) continue;
     InitializeRows(options_.initializer, work.fresh_keys, {work.fresh_rows, options_.dim});
     initial += static_cast<uint32_t>(work.fresh_keys.size());
   }
@@ -103,17 +75,21 @@ uint32_t Table::Pull(std::span<const Key> keys, std::span<const RowPointer> rows
   return initial;
 }
 
-void Table::Claim(RowBatch& batch) {
+absl::Status Table::Resolve(RowBatch& batch) {
   batch.slots().resize(batch.size());
-  workspace_.created.assign(batch.size(), 0);
-  store_->FindOrClaim(batch.keys(), batch.slots(), workspace_.created, nullptr);
-  CountParts(batch);
+  batch.created().resize(batch.size());
+  tiers_.Begin(batch.size(), counters_.highest_step);
+  return tiers_.Resolve(batch.keys(), batch.slots(), batch.created());
+}
+
+void Table::Abandon(RowBatch& batch) {
+  tiers_.Abandon(batch.keys(), batch.slots(), batch.created());
 }
 
 void Table::CountParts(RowBatch& batch) {
   for (RowBatch::Part& part : batch.parts()) {
     for (int64_t i = part.begin; i < part.end; ++i) {
-      part.created += workspace_.created[i];
+      part.created += batch.created()[i];
       part.refused += batch.slots()[i] == kNoSlot ? 1 : 0;
     }
     part.updated = part.size() - part.created - part.refused;
@@ -127,8 +103,8 @@ void Table::InitializeCreated(RowBatch& batch) {
   work.fresh_keys.clear();
   work.fresh_rows.clear();
   for (int64_t i = 0; i < batch.size(); ++i) {
-    if (work.created[i] == 0) continue;
-    std::byte* record = store_->record(batch.slots()[i]);
+    if (batch.created()[i] == 0) continue;
+    std::byte* record = tiers_.record(batch.slots()[i]);
     InitializeState(options_.optimizer, options_.dim, layout().state(record));
     work.fresh_keys.push_back(batch.keys()[i]);
     work.fresh_rows.push_back(AsRow(record));
@@ -138,7 +114,7 @@ void Table::InitializeCreated(RowBatch& batch) {
 }
 
 void Table::ApplyPush(RowBatch& batch) {
-  Claim(batch);
+  CountParts(batch);
   InitializeCreated(batch);
   const std::span<const RowBatch::Part> parts = batch.parts();
   CountSteps(parts);
@@ -148,6 +124,7 @@ void Table::ApplyPush(RowBatch& batch) {
     ApplyRun(batch, parts.subspan(begin, end - begin));
     begin = end;
   }
+  tiers_.Settle(batch.keys(), batch.slots());
 }
 
 void Table::CountSteps(std::span<const RowBatch::Part> parts) {
@@ -167,7 +144,7 @@ void Table::ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run) {
     for (int64_t i = part.begin; i < part.end; ++i) {
       const Slot slot = batch.slots()[i];
       if (slot == kNoSlot) continue;
-      std::byte* record = store_->record(slot);
+      std::byte* record = tiers_.record(slot);
       work.records.push_back(record);
       work.gradients.push_back(batch.rows()[i]);
     }
@@ -187,57 +164,64 @@ void Table::ApplyRun(RowBatch& batch, std::span<const RowBatch::Part> run) {
   for (const RowBatch::Part& part : run) {
     for (int64_t i = part.begin; i < part.end; ++i) {
       const Slot slot = batch.slots()[i];
-      if (slot != kNoSlot) Touch(layout().meta(store_->record(slot)), part.lsn);
+      if (slot != kNoSlot) Touch(layout().meta(tiers_.record(slot)), part.lsn);
     }
   }
 }
 
 void Table::Upsert(RowBatch& batch) {
-  Claim(batch);
+  CountParts(batch);
   for (const RowBatch::Part& part : batch.parts()) {
     for (int64_t i = part.begin; i < part.end; ++i) {
       const Slot slot = batch.slots()[i];
       if (slot == kNoSlot) continue;
-      std::byte* record = store_->record(slot);
+      std::byte* record = tiers_.record(slot);
       std::memcpy(record, batch.rows()[i], options_.dim * sizeof(float));
       InitializeState(options_.optimizer, options_.dim, layout().state(record));
-      *layout().meta(record) = RowMeta{.lsn = part.lsn};
+      RowMeta* const meta = layout().meta(record);
+      *meta = RowMeta{.lsn = part.lsn, .flags = (meta->flags & kRowBelow) | kRowDirty};
     }
   }
+  tiers_.Settle(batch.keys(), batch.slots());
 }
 
-void Table::Remove(RowBatch& batch) {
-  for (RowBatch::Part& part : batch.parts()) part.updated = store_->Erase(batch.keys(part));
-}
-
-std::vector<Key> Table::StoredKeys() const {
-  std::vector<Key> all;
-  all.reserve(store_->rows());
-  std::vector<Key> keys;
-  std::vector<Slot> slots;
-  for (int64_t cursor = 0; cursor != -1;) {
-    keys.clear();
-    slots.clear();
-    store_->Scan(&cursor, kScanAtATime, &keys, &slots);
-    all.insert(all.end(), keys.begin(), keys.end());
+absl::Status Table::Remove(RowBatch& batch) {
+  std::vector<uint8_t>& removed = workspace_.found;
+  removed.resize(batch.size());
+  if (absl::Status status = tiers_.Remove(batch.keys(), removed); !status.ok()) return status;
+  for (RowBatch::Part& part : batch.parts()) {
+    part.updated = std::count(removed.begin() + part.begin, removed.begin() + part.end, 1);
   }
-  return all;
+  return absl::OkStatus();
 }
 
-int64_t Table::CopyRecords(std::span<const Key> keys, bool with_state, std::byte* out) {
+absl::StatusOr<int64_t> Table::CopyRecords(std::span<const Key> keys, bool with_state,
+                                           std::byte* out) {
   const size_t columns = layout().dim + (with_state ? layout().state_columns : 0);
-  std::vector<Slot>& slots = workspace_.slots;
-  slots.resize(keys.size());
-  store_->Find(keys, slots);
+  TableWorkspace& work = workspace_;
+  work.copies.resize(keys.size() * layout().row_bytes);
+  work.records.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    work.records.push_back(work.copies.data() + i * layout().row_bytes);
+  }
+  work.scores.resize(keys.size());
+  work.found.resize(keys.size());
+  const absl::Status read = tiers_.ReadRecords({keys, work.records, work.scores}, work.found);
+  if (!read.ok()) return read;
   int64_t copied = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (slots[i] == kNoSlot) continue;
+    if (work.found[i] == 0) continue;
     std::memcpy(out, &keys[i], sizeof(Key));
-    std::memcpy(out + sizeof(Key), store_->record(slots[i]), columns * sizeof(float));
+    std::memcpy(out + sizeof(Key), work.records[i], columns * sizeof(float));
     out += sizeof(Key) + columns * sizeof(float);
     ++copied;
   }
   return copied;
+}
+
+int64_t Table::allocated_bytes() const {
+  const RowStoreTier* const warm = tiers_.warm();
+  return tiers_.hot().allocated_bytes() + (warm == nullptr ? 0 : warm->Size().used_bytes);
 }
 
 }  // namespace hotrow

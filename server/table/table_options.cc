@@ -115,6 +115,30 @@ absl::Status FillInitializer(const v1::TableSchema& schema, TableOptions* option
   return absl::OkStatus();
 }
 
+absl::Status FillEviction(const v1::TableSchema& schema, TableOptions* options) {
+  const v1::Eviction& in = schema.eviction();
+  switch (in.kind_case()) {
+    case v1::Eviction::kNone:
+      options->eviction = EvictionKind::kNone;
+      break;
+    case v1::Eviction::kLfu:
+      options->eviction = EvictionKind::kLfu;
+      options->eviction_decay = in.lfu().decay();
+      if (!(in.lfu().decay() > 0.0F && in.lfu().decay() <= 1.0F)) {
+        return Invalid(schema, fmt::format("table '{}': the decay of lfu must be above 0 and at "
+                                           "most 1, not {}",
+                                           schema.name(), in.lfu().decay()));
+      }
+      break;
+    case v1::Eviction::kLru:
+    case v1::Eviction::kTimeToLive:
+    case v1::Eviction::KIND_NOT_SET:
+      options->eviction = EvictionKind::kLru;
+      break;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckNumbers(const v1::TableSchema& schema) {
   if (schema.dim() < 1 || schema.dim() > wire::kMaxDim) {
     return Invalid(schema, fmt::format("table '{}': dim must be 1 .. {}, not {}", schema.name(),
@@ -145,6 +169,7 @@ absl::StatusOr<TableOptions> TableOptions::FromSchema(const v1::TableSchema& giv
   options.gradient_bound = schema.gradient_bound();
   if (absl::Status status = FillOptimizer(schema, &options); !status.ok()) return status;
   if (absl::Status status = FillInitializer(schema, &options); !status.ok()) return status;
+  if (absl::Status status = FillEviction(schema, &options); !status.ok()) return status;
   return options;
 }
 

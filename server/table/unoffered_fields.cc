@@ -94,12 +94,8 @@ absl::Status RefusePolicies(const v1::TableSchema& schema) {
   if (schema.admission().has_probability()) {
     return Refuse(schema, {"admission", "probability", "use admission \"always\""});
   }
-  constexpr char kNoEviction[] =
-      "use eviction \"none\": new keys are refused when memory is full, known keys are served";
-  if (schema.eviction().has_lru()) return Refuse(schema, {"eviction", "lru", kNoEviction});
-  if (schema.eviction().has_lfu()) return Refuse(schema, {"eviction", "lfu", kNoEviction});
   if (schema.eviction().has_time_to_live()) {
-    return Refuse(schema, {"eviction", "time_to_live", kNoEviction});
+    return Refuse(schema, {"eviction", "time_to_live", "use eviction \"lru\" or \"lfu\""});
   }
   return absl::OkStatus();
 }

@@ -58,7 +58,7 @@ class FullShard : public testing::Test {
     EXPECT_EQ(one_.Stats().rows(), 0U);
   }
 
-  OneTable one_{SgdSchema("t", kDim), {.memory_budget_bytes = kBudget}};
+  OneTable one_{SgdSchema("t", kDim), {.memory_budget_bytes = kBudget, .on_disk = false}};
   const uint64_t salt_ = wire::TableSalt("t");
   std::map<uint32_t, uint64_t> next_;
   std::vector<Key> stored_;

@@ -78,7 +78,7 @@ TEST(PushOrder, TheDuplicateCheckComesBeforeValidity) {
 }
 
 TEST(PushOrder, ValidityComesBeforeCapacity) {
-  OneTable one(SgdSchema("t", kDim), {.memory_budget_bytes = 1 << 20});
+  OneTable one(SgdSchema("t", kDim), {.memory_budget_bytes = 1 << 20, .on_disk = false});
   std::map<uint32_t, uint64_t> next;
   bool full = false;
   for (uint64_t salt = 0; !full && salt < 1000; ++salt) {

@@ -168,7 +168,7 @@ TEST(Scan, MayOutliveItsShard) {
 class ScanSetTest : public testing::Test {
  protected:
   absl::StatusOr<std::shared_ptr<TableScan>> Start(std::chrono::seconds at) {
-    return scans_.Start({1, 10, false}, budget_, TableScan::TimePoint(at));
+    return scans_.Start({1, 10, false}, {budget_, nullptr}, TableScan::TimePoint(at));
   }
 
   void PushRows(const std::vector<Key>& keys) {
@@ -177,13 +177,14 @@ class ScanSetTest : public testing::Test {
     std::memcpy(bytes.data(), keys.data(), keys.size() * 8);
     const wire::Payload payload = Sliced(bytes);
     batch.Append(payload, 0, {1, static_cast<uint32_t>(keys.size()), 3, 1, 1.0F}, Duplicates::kSum);
+    ASSERT_TRUE(table_->Resolve(batch).ok());
     table_->ApplyPush(batch);
   }
 
   std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(64 << 20);
   TableWorkspace workspace_;
   std::unique_ptr<Table> table_ =
-      *Table::Create(*TableOptions::FromSchema(SgdSchema("t", 3)), *budget_, workspace_);
+      *Table::Create(*TableOptions::FromSchema(SgdSchema("t", 3)), {*budget_}, workspace_);
   ScanSet scans_;
 };
 

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <future>
+#include <optional>
 
 #include "proto/wire/status_codec.h"
+#include "tests/rpc/temporary_directory.h"
 #include "tests/server/test_values.h"
 
 namespace hotrow::test {
@@ -38,17 +42,51 @@ int DefaultStrands() {
   return wished == nullptr ? 1 : std::atoi(wished);
 }
 
+bool DefaultOnDisk() { return std::getenv("HOTROW_TEST_ON_DISK") != nullptr; }
+
+namespace {
+
+std::optional<ColdOptions> ColdOptionsOf(const HarnessOptions& options) {
+  if (!options.on_disk && options.cold_path.empty()) return std::nullopt;
+  static const hotrow::testing::TemporaryDirectory directory;
+  static std::atomic<int> shards{0};
+  ColdOptions cold;
+  cold.path =
+      options.cold_path.empty() ? directory.File(std::to_string(shards++)) : options.cold_path;
+  cold.disk_budget_bytes = options.disk_budget_bytes;
+  cold.memory_bytes = int64_t{16} << 20;
+  cold.read_threads = 2;
+  cold.reserve_bytes = options.free_bytes ? 4096 : 0;
+  cold.free_bytes = options.free_bytes;
+  return cold;
+}
+
+}  // namespace
+
 std::unique_ptr<Shard> MakeShard(const HarnessOptions& options, uint32_t shard) {
   ShardOptions shard_options{.shard = shard,
                              .map = TestMap(options),
                              .memory_budget_bytes = options.memory_budget_bytes,
+                             .warm_budget_bytes = options.warm_budget_bytes,
+                             .cold = ColdOptionsOf(options),
+                             .write_behind = {.max_bytes = options.write_queue_bytes,
+                                              .chunk_bytes = options.write_queue_bytes / 8,
+                                              .longest_wait = std::chrono::milliseconds(200),
+                                              .retry_pause = std::chrono::milliseconds(5)},
                              .max_queued_requests = options.max_queued_requests,
                              .max_queued_bytes = options.max_queued_bytes,
                              .max_sessions = options.max_sessions,
                              .strands = options.strands,
                              .short_request_bytes = options.short_request_bytes,
-                             .last_part_here_bytes = options.short_request_bytes};
-  return *Shard::Create(std::move(shard_options));
+                             .last_part_here_bytes = options.short_request_bytes,
+                             .slots_per_set = options.slots_per_set,
+                             .max_slots = options.max_slots};
+  auto made = Shard::Create(std::move(shard_options));
+  if (!made.ok()) {
+    ADD_FAILURE() << std::string(made.status().message());
+    return nullptr;
+  }
+  return *std::move(made);
 }
 
 PullReply PullNow(Shard& shard, wire::PullRequest request, Deadline deadline) {
@@ -144,6 +182,7 @@ OneTable::OneTable(const v1::TableSchema& schema, HarnessOptions options)
     : schema_(schema), shard_(MakeShard(options)) {
   v1::CreateTableRequest request;
   *request.mutable_schema() = schema;
+  request.set_exist_ok(true);  // a shard on disk may have it
   const auto created = shard_->CreateTable(request);
   EXPECT_TRUE(created.ok()) << created.status();
   if (created.ok()) table_id_ = created->table().table_id();

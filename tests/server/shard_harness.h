@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ v1::TableSchema AdagradSchema(const std::string& name, uint32_t dim);
 // 1, or HOTROW_TEST_STRANDS: every test of a shard holds for any number of strands.
 int DefaultStrands();
 
+// False, or whether HOTROW_TEST_ON_DISK is set: every test of a shard holds with a cold tier too.
+bool DefaultOnDisk();
+
 struct HarnessOptions {
   uint32_t shards = 1;
   uint32_t partitions = 64;
@@ -29,6 +33,14 @@ struct HarnessOptions {
   int64_t max_queued_bytes = int64_t{256} << 20;
   int64_t max_sessions = 16;
   int strands = DefaultStrands();
+  bool on_disk = DefaultOnDisk();  // in a new folder, unless cold_path names one
+  std::string cold_path = {};
+  int64_t warm_budget_bytes = 0;
+  int64_t disk_budget_bytes = int64_t{1} << 30;
+  std::function<int64_t()> free_bytes = {};  // of the file system; null: as it is
+  int64_t write_queue_bytes = int64_t{64} << 20;
+  int slots_per_set = 32;
+  int64_t max_slots = 0;
   // Also of the last part. With several strands each part runs on its strand's thread, so that they
   // meet.
   int64_t short_request_bytes = strands > 1 ? 0 : kShortRequestBytes;

@@ -122,8 +122,6 @@ TEST(TableOptions, RefuseWhatThisVersionLacksByFieldAndValue) {
   ExpectRefused([](auto* s) { s->mutable_admission()->mutable_count(); }, lacks, "= count");
   ExpectRefused([](auto* s) { s->mutable_admission()->mutable_probability(); }, lacks,
                 "= probability");
-  ExpectRefused([](auto* s) { s->mutable_eviction()->mutable_lru(); }, lacks, "= lru");
-  ExpectRefused([](auto* s) { s->mutable_eviction()->mutable_lfu(); }, lacks, "= lfu");
   ExpectRefused([](auto* s) { s->mutable_eviction()->mutable_time_to_live(); }, lacks,
                 "= time_to_live");
   ExpectRefused([](auto* s) { s->mutable_tier_shares()->mutable_hot()->set_minimum_bytes(1); },
@@ -134,6 +132,22 @@ TEST(TableOptions, RefuseWhatThisVersionLacksByFieldAndValue) {
                 lacks, "tier_shares.cold");
 }
 
+TEST(TableOptions, TakeThePolicyOfEviction) {
+  v1::TableSchema schema = AdagradSchema("t", 8);
+  EXPECT_EQ(TableOptions::FromSchema(schema)->eviction, EvictionKind::kLru);
+  schema.mutable_eviction()->mutable_none();
+  EXPECT_EQ(TableOptions::FromSchema(schema)->eviction, EvictionKind::kNone);
+  schema.mutable_eviction()->mutable_lfu();
+  EXPECT_EQ(TableOptions::FromSchema(schema)->eviction, EvictionKind::kLfu);
+  EXPECT_EQ(TableOptions::FromSchema(schema)->eviction_decay, 1.0);
+  schema.mutable_eviction()->mutable_lfu()->set_decay(0.5F);
+  EXPECT_EQ(TableOptions::FromSchema(schema)->eviction_decay, 0.5);
+  for (const float decay : {-1.0F, 1.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    ExpectRefused([&](auto* s) { s->mutable_eviction()->mutable_lfu()->set_decay(decay); },
+                  wire::ErrorKind::kInvalidArgument, "the decay of lfu");
+  }
+}
+
 TEST(NormalizedSchema, MakesUnsetAndDefaultFieldsEqual) {
   v1::TableSchema spelled = AdagradSchema("t", 8);
   spelled.set_data_type(v1::DATA_TYPE_FLOAT32);
@@ -142,7 +156,7 @@ TEST(NormalizedSchema, MakesUnsetAndDefaultFieldsEqual) {
   spelled.set_gradient_bound(1e15F);
   spelled.mutable_initializer()->mutable_zeros();
   spelled.mutable_admission()->mutable_always();
-  spelled.mutable_eviction()->mutable_none();
+  spelled.mutable_eviction()->mutable_lru();
   spelled.mutable_tier_shares()->mutable_hot();
   spelled.mutable_optimizer()->set_weight_decay_mode(v1::Optimizer::WEIGHT_DECAY_MODE_NONE);
   const auto a = NormalizedSchema(spelled);
