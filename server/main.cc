@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,9 @@ struct Server {
   std::unique_ptr<HttpServer> http;
 };
 
+// Of the cold tier.
+std::string RowsFolder(const ServerConfig& config) { return config.data_dir + "/rows"; }
+
 absl::Status OpenDataDirectory(Server& server) {
   const ServerConfig& config = server.config;
   if (config.data_dir.empty()) return absl::OkStatus();
@@ -98,8 +102,19 @@ absl::Status OpenDataDirectory(Server& server) {
                                             .partitions = config.partitions});
   if (!directory.ok()) return directory.status();
   server.data_directory = *std::move(directory);
-  SPDLOG_WARN("tables are held in memory only: {} keeps who this shard is, and no rows",
-              config.data_dir);
+  if (config.disk_budget_bytes == 0) {
+    std::error_code ignored;
+    if (std::filesystem::exists(RowsFolder(config), ignored)) {
+      return absl::FailedPreconditionError(
+          RowsFolder(config) +
+          " holds rows on disk, and tiers.disk_budget is 0: give it a size, or move the folder "
+          "away to start without these rows");
+    }
+    SPDLOG_WARN(
+        "tables are held in memory only: {} keeps who this shard is, and no rows "
+        "(tiers.disk_budget is 0)",
+        config.data_dir);
+  }
   return absl::OkStatus();
 }
 
@@ -146,6 +161,14 @@ int64_t LastPartHereBytes() {
   return few ? std::numeric_limits<int64_t>::max() : kShortRequestBytes;
 }
 
+std::optional<ColdOptions> ColdOptionsOf(const ServerConfig& config) {
+  if (config.disk_budget_bytes == 0) return std::nullopt;
+  return ColdOptions{.path = RowsFolder(config),
+                     .disk_budget_bytes = config.disk_budget_bytes,
+                     .memory_bytes = config.disk_memory_bytes,
+                     .read_threads = config.disk_read_threads};
+}
+
 absl::Status CreateShard(Server& server) {
   const ServerConfig& config = server.config;
   std::vector<std::string> shards = config.shards;
@@ -156,6 +179,9 @@ absl::Status CreateShard(Server& server) {
       Shard::Create({.shard = config.shard,
                      .map = *std::move(map),
                      .memory_budget_bytes = config.hot_budget_bytes,
+                     .warm_budget_bytes = config.warm_budget_bytes,
+                     .cold = ColdOptionsOf(config),
+                     .write_behind = {.max_bytes = config.write_queue_bytes / config.strands},
                      .max_queued_requests = config.max_queued_requests,
                      .max_queued_bytes = config.max_queued_bytes,
                      .max_sessions = config.max_sessions,
@@ -164,6 +190,9 @@ absl::Status CreateShard(Server& server) {
                      .last_part_here_bytes = LastPartHereBytes()});
   if (!shard.ok()) return shard.status();
   server.shard = *std::move(shard);
+  if (const std::string note = server.shard->recovery_note(); !note.empty()) {
+    SPDLOG_WARN("{}", note);
+  }
   return absl::OkStatus();
 }
 
@@ -232,15 +261,22 @@ absl::Status Start(Server& server) {
   return absl::OkStatus();
 }
 
-void Stop(Server& server) {
+// False when rows could not be saved.
+bool Stop(Server& server) {
   RemoveReadyFile(server.config.ready_file);
   server.rpc->StopServing();
   const auto now = std::chrono::steady_clock::now;
   const bool drained = server.shard->Drain(now() + server.config.drain_timeout);
   if (!drained) SPDLOG_WARN("requests were still unanswered after the drain timeout");
   server.rpc->Shutdown(now() + kGoodbye);
+  const absl::Status saved = server.shard->Save();
+  if (!saved.ok()) {
+    SPDLOG_ERROR("rows could not be saved: {}; those changed since they last went to disk are lost",
+                 std::string(saved.message()));
+  }
   SPDLOG_INFO("stopped");
   ReportAllLeftOutLines();
+  return saved.ok();
 }
 
 int WaitForSignal(const sigset_t& signals, RpcServer& rpc) {
@@ -280,8 +316,7 @@ int Run(int argc, char** argv, char** environment) {
   }
   if (absl::Status status = Start(server); !status.ok()) return Fail(kFailure, status);
   SPDLOG_INFO("signal {}: draining", WaitForSignal(signals, *server.rpc));
-  Stop(server);
-  return kSuccess;
+  return Stop(server) ? kSuccess : kFailure;
 }
 
 }  // namespace

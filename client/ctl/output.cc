@@ -1,6 +1,7 @@
 #include "client/ctl/output.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 
@@ -77,6 +78,15 @@ Field Count(std::string name, uint64_t value) {
 
 Field Bytes(std::string name, uint64_t value) {
   return {std::move(name), HumanBytes(value), std::to_string(value)};
+}
+
+Field Share(std::string name, uint64_t part, uint64_t whole) {
+  const double share = static_cast<double>(part) / static_cast<double>(whole);
+  std::array<char, 32> percent;
+  std::array<char, 32> number;
+  std::snprintf(percent.data(), percent.size(), "%.2f%%", 100 * share);
+  std::snprintf(number.data(), number.size(), "%.6f", share);
+  return {std::move(name), percent.data(), number.data()};
 }
 
 Field Unknown(std::string name) { return {std::move(name), "-", "null"}; }

@@ -26,6 +26,8 @@ using Record = std::vector<Field>;
 Field Text(std::string name, const std::string& value);
 Field Count(std::string name, uint64_t value);
 Field Bytes(std::string name, uint64_t value);  // a table shows units
+// A part of a whole > 0: percent in a table, 0 .. 1 elsewhere.
+Field Share(std::string name, uint64_t part, uint64_t whole);
 // What nobody has said, as of a shard that does not answer: "-" in a table, null elsewhere.
 Field Unknown(std::string name);
 

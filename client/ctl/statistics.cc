@@ -25,20 +25,44 @@ struct Sum {
   uint64_t shards = 0;
 };
 
+// Rows and bytes of each tier, and how many of the rows that pulls found lay in the hot one. All
+// three tiers, always: the records of a list have the same fields.
+void AddTiers(const TableStatistics& table, Record& record) {
+  uint64_t pulled = 0;
+  uint64_t hot = 0;
+  for (const TierStatistics& tier : table.tiers) {
+    pulled += tier.rows_pulled;
+    if (tier.name == "hot") hot = tier.rows_pulled;
+  }
+  for (const char* name : {"hot", "warm", "cold"}) {
+    TierStatistics tier;
+    for (const TierStatistics& known : table.tiers) {
+      if (known.name == name) tier = known;
+    }
+    record.push_back(Count(absl::StrCat(name, "_rows"), tier.rows));
+    record.push_back(Bytes(absl::StrCat(name, "_bytes"), tier.used_bytes));
+  }
+  record.push_back(pulled == 0 ? Unknown("hit_rate") : Share("hit_rate", hot, pulled));
+}
+
 Record StatisticsRecord(const Sum& sum) {
   const TableStatistics& table = sum.statistics;
-  return {Text("table", table.name),
-          Count("rows", table.rows),
-          Bytes("used_bytes", table.used_bytes),
-          Bytes("allocated_bytes", table.allocated_bytes),
-          Count("rows_pulled", table.rows_pulled),
-          Count("rows_pulled_initial", table.rows_pulled_initial),
-          Count("rows_pushed", table.rows_pushed),
-          Count("rows_created", table.rows_created),
-          Count("rows_refused", table.rows_refused),
-          Count("gradients_refused", table.gradients_refused),
-          Count("highest_step", table.highest_step),
-          Count("shards", sum.shards)};
+  Record record = {Text("table", table.name), Count("rows", table.rows),
+                   Bytes("used_bytes", table.used_bytes),
+                   Bytes("allocated_bytes", table.allocated_bytes)};
+  AddTiers(table, record);
+  const Record counts = {Count("rows_pulled", table.rows_pulled),
+                         Count("rows_pulled_initial", table.rows_pulled_initial),
+                         Count("rows_pushed", table.rows_pushed),
+                         Count("rows_created", table.rows_created),
+                         Count("rows_refused", table.rows_refused),
+                         Count("evictions", table.evictions),
+                         Count("promotions", table.promotions),
+                         Count("gradients_refused", table.gradients_refused),
+                         Count("highest_step", table.highest_step),
+                         Count("shards", sum.shards)};
+  record.insert(record.end(), counts.begin(), counts.end());
+  return record;
 }
 
 // What keeps the sums from being of all shards. The first of the worst is told at the end, the

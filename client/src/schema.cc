@@ -142,6 +142,26 @@ absl::StatusOr<InitializerSpec> InitializerFromProto(const std::string& table,
   }
 }
 
+void EvictionToProto(const Eviction& eviction, v1::Eviction* proto) {
+  std::visit(Overloaded{[&](const Lru&) { proto->mutable_lru(); },
+                        [&](const Lfu& e) { proto->mutable_lfu()->set_decay(e.decay); },
+                        [&](const NoEviction&) { proto->mutable_none(); }},
+             eviction);
+}
+
+absl::StatusOr<Eviction> EvictionFromProto(const std::string& table, const v1::Eviction& proto) {
+  switch (proto.kind_case()) {
+    case v1::Eviction::kLru:
+      return Lru{};
+    case v1::Eviction::kLfu:
+      return Lfu{proto.lfu().decay()};
+    case v1::Eviction::kNone:
+      return NoEviction{};
+    default:
+      return UnknownPart(table, "a policy of eviction");
+  }
+}
+
 absl::Status Refuse(const TableSchema& schema, const std::string& what) {
   return InvalidInput(schema.name, absl::StrCat("table '", schema.name, "': ", what));
 }
@@ -192,6 +212,11 @@ absl::Status ValidateSchema(const TableSchema& schema) {
       !result.ok()) {
     return Refuse(schema, result.message());
   }
+  const Lfu* const lfu = std::get_if<Lfu>(&schema.eviction);
+  if (lfu != nullptr && !(lfu->decay > 0 && lfu->decay <= 1)) {
+    return Refuse(schema,
+                  absl::StrCat("the decay of lfu is ", lfu->decay, ", not above 0 and at most 1"));
+  }
   return absl::OkStatus();
 }
 
@@ -212,7 +237,7 @@ v1::TableSchema SchemaToProto(const TableSchema& schema) {
   proto.set_gradient_bound(schema.gradient_bound);
   proto.set_durability(static_cast<v1::DurabilityClass>(schema.durability));
   proto.mutable_admission()->mutable_always();
-  proto.mutable_eviction()->mutable_none();
+  EvictionToProto(schema.eviction, proto.mutable_eviction());
   return proto;
 }
 
@@ -231,6 +256,9 @@ absl::StatusOr<TableInfo> InfoFromProto(const v1::TableDescription& description)
       InitializerFromProto(proto.name(), proto.initializer());
   if (!initializer.ok()) return initializer.status();
   info.schema.initializer = *initializer;
+  absl::StatusOr<Eviction> eviction = EvictionFromProto(proto.name(), proto.eviction());
+  if (!eviction.ok()) return eviction.status();
+  info.schema.eviction = *eviction;
   info.schema.seed = proto.seed();
   info.schema.num_embeddings = proto.num_embeddings();
   info.schema.gradient_bound = proto.gradient_bound();

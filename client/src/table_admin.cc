@@ -69,17 +69,36 @@ absl::Status WhyNotFound(ClientCore& core, const std::string& table, const absl:
 }
 
 TableStatistics FromProto(const v1::TableStats& proto) {
-  return {.name = proto.name(),
-          .rows = proto.rows(),
-          .used_bytes = proto.used_bytes(),
-          .allocated_bytes = proto.allocated_bytes(),
-          .rows_pulled = proto.rows_pulled(),
-          .rows_pulled_initial = proto.rows_pulled_initial(),
-          .rows_pushed = proto.rows_pushed(),
-          .rows_created = proto.rows_created(),
-          .rows_refused = proto.rows_refused(),
-          .gradients_refused = proto.gradients_refused(),
-          .highest_step = proto.highest_step()};
+  TableStatistics statistics{.name = proto.name(),
+                             .rows = proto.rows(),
+                             .used_bytes = proto.used_bytes(),
+                             .allocated_bytes = proto.allocated_bytes(),
+                             .rows_pulled = proto.rows_pulled(),
+                             .rows_pulled_initial = proto.rows_pulled_initial(),
+                             .rows_pushed = proto.rows_pushed(),
+                             .rows_created = proto.rows_created(),
+                             .rows_refused = proto.rows_refused(),
+                             .gradients_refused = proto.gradients_refused(),
+                             .highest_step = proto.highest_step(),
+                             .promotions = proto.promotions(),
+                             .evictions = proto.evictions(),
+                             .eviction_failures = proto.eviction_failures(),
+                             .tier_read_failures = proto.tier_read_failures()};
+  for (const v1::TierStats& tier : proto.tiers()) {
+    statistics.tiers.push_back({tier.name(), tier.rows(), tier.used_bytes(), tier.rows_pulled()});
+  }
+  return statistics;
+}
+
+void AddTier(const TierStatistics& tier, std::vector<TierStatistics>& sums) {
+  for (TierStatistics& sum : sums) {
+    if (sum.name != tier.name) continue;
+    sum.rows += tier.rows;
+    sum.used_bytes += tier.used_bytes;
+    sum.rows_pulled += tier.rows_pulled;
+    return;
+  }
+  sums.push_back(tier);
 }
 
 void Fill(const v1::GetStatsResponse& proto, ShardStatus& status) {
@@ -144,6 +163,11 @@ void Add(const TableStatistics& shard, TableStatistics& sum) {
   sum.rows_refused += shard.rows_refused;
   sum.gradients_refused += shard.gradients_refused;
   sum.highest_step = std::max(sum.highest_step, shard.highest_step);
+  sum.promotions += shard.promotions;
+  sum.evictions += shard.evictions;
+  sum.eviction_failures += shard.eviction_failures;
+  sum.tier_read_failures += shard.tier_read_failures;
+  for (const TierStatistics& tier : shard.tiers) AddTier(tier, sum.tiers);
 }
 
 absl::StatusOr<TableInfo> OpenTable(ClientCore& core, const std::string& name) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/ops/address.h"
-#include "server/ops/memory_limit.h"
+#include "server/ops/memory_plan.h"
 
 namespace hotrow {
 namespace {
@@ -17,6 +17,8 @@ constexpr int kMaxDefaultLoops = 8;
 constexpr int64_t kMinHotBudgetBytes = int64_t{1} << 20;
 // A message of 4 MiB is held twice while it is assembled.
 constexpr int64_t kMinRpcMemoryBytes = int64_t{16} << 20;
+constexpr int64_t kMinDiskBudgetBytes = int64_t{64} << 20;
+constexpr int64_t kMinDiskMemoryBytes = int64_t{4} << 20;
 constexpr std::chrono::minutes kMinSessionIdle(1);
 
 // A refused key also stands for everything below it: "tls" for "tls.cert".
@@ -115,10 +117,32 @@ absl::Status CheckShards(const ServerConfig& config) {
   return absl::OkStatus();
 }
 
+absl::Status CheckDisk(const ServerConfig& config) {
+  if (config.disk_budget_bytes == 0) return absl::OkStatus();
+  if (config.data_dir.empty()) {
+    return absl::InvalidArgumentError(
+        "tiers.disk_budget: rows on disk need data_dir, the directory to keep them in");
+  }
+  if (config.disk_budget_bytes < kMinDiskBudgetBytes) {
+    return absl::InvalidArgumentError("tiers.disk_budget: less than 64MiB is no use; 0: none");
+  }
+  if (config.disk_memory_bytes < kMinDiskMemoryBytes) {
+    return absl::InvalidArgumentError("tiers.disk_memory: less than 4MiB holds no write buffer");
+  }
+  if (config.write_queue_bytes < kMinDiskMemoryBytes) {
+    return absl::InvalidArgumentError("tiers.write_queue: less than 4MiB holds no chunk of rows");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSizes(const ServerConfig& config) {
   if (config.hot_budget_bytes < kMinHotBudgetBytes) {
     return absl::InvalidArgumentError("tiers.hot_budget: less than 1MiB holds no table");
   }
+  if (config.warm_budget_bytes != 0 && config.warm_budget_bytes < kMinHotBudgetBytes) {
+    return absl::InvalidArgumentError("tiers.warm_budget: less than 1MiB holds no table; 0: none");
+  }
+  if (absl::Status status = CheckDisk(config); !status.ok()) return status;
   if (config.rpc_memory_bytes < kMinRpcMemoryBytes) {
     return absl::InvalidArgumentError("rpc.memory: less than 16MiB holds no message");
   }
@@ -219,7 +243,7 @@ absl::Status ApplySettings(const std::vector<Setting>& settings, ServerConfig& c
 }
 
 absl::Status FinishConfig(ServerConfig& config) {
-  if (config.hot_budget_bytes == 0) config.hot_budget_bytes = UsableMemoryBytes("") / 2;
+  if (absl::Status status = PlanMemory(config); !status.ok()) return status;
   const int processors = static_cast<int>(std::thread::hardware_concurrency());
   if (config.strands == 0) config.strands = std::clamp(processors / 2, 1, kMaxDefaultStrands);
   if (config.event_loops == 0) {

@@ -31,19 +31,25 @@ struct ServerConfig {
   std::string data_dir;      // empty: none
   std::string cluster_id = "hotrow";
   uint32_t partitions = 64;
-  int64_t hot_budget_bytes = 0;  // 0: half of the memory that the process may use
+  int64_t memory_budget_bytes = 0;  // of the whole process; 0: its parts have limits of their own
+  int64_t hot_budget_bytes = 0;     // 0: what memory_budget leaves, or half of the usable memory
+  int64_t warm_budget_bytes = 0;    // 0: no warm tier
+  int64_t disk_budget_bytes = 0;    // 0: no cold tier
+  int64_t disk_memory_bytes = 0;    // 0: chosen, like the other sizes here that are 0
+  int64_t write_queue_bytes = 0;
+  int disk_read_threads = 8;
   std::string hot_space = "auto";
   std::string log_level = "info";
   std::string log_format = "auto";           // auto: text on a terminal, else json
   std::chrono::milliseconds slow_call{250};  // 0: nothing is slow
   std::string ready_file;
   bool insecure = false;
-  int strands = 0;                              // 0: half of the processors, 1 .. 16
-  int event_loops = 0;                          // 0: half of the processors, 1 .. 8
-  int64_t rpc_memory_bytes = int64_t{1} << 30;  // of gRPC; streams hold half as much beside
-  int64_t max_connections = 0;                  // 0: what the limit of open files allows
+  int strands = 0;               // 0: half of the processors, 1 .. 16
+  int event_loops = 0;           // 0: half of the processors, 1 .. 8
+  int64_t rpc_memory_bytes = 0;  // of gRPC; streams hold half as much beside
+  int64_t max_connections = 0;   // 0: what the limit of open files allows
   int64_t max_queued_requests = 1024;
-  int64_t max_queued_bytes = int64_t{256} << 20;
+  int64_t max_queued_bytes = 0;
   int64_t max_sessions = 4096;
   std::chrono::milliseconds session_idle{std::chrono::hours(24)};
   std::chrono::milliseconds drain_timeout{10'000};

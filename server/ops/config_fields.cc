@@ -79,20 +79,6 @@ ConfigField SizeField(const char* key, const char* help, int64_t ServerConfig::*
           [=](const ServerConfig& config) { return FormatSize(config.*member); }};
 }
 
-// A tier that this version does not have: only 0 is accepted.
-ConfigField AbsentTierField(const char* key, const char* help) {
-  return {key, help,
-          [=](ServerConfig&, const std::string& text) {
-            const absl::StatusOr<int64_t> bytes = ParseSize(text);
-            if (bytes.ok() && *bytes == 0) return absl::OkStatus();
-            return bytes.ok()
-                       ? absl::InvalidArgumentError(
-                             "this version has the hot tier only; leave it out or set it to 0")
-                       : bytes.status();
-          },
-          [](const ServerConfig&) { return std::string("0"); }};
-}
-
 // A feature of later versions.
 ConfigField RefusedField(const char* key, const char* reason) {
   return {key, "",
@@ -191,12 +177,27 @@ void AddServingFields(std::vector<ConfigField>& fields) {
 
 void AddMemoryFields(std::vector<ConfigField>& fields) {
   using C = ServerConfig;
+  fields.push_back(SizeField("memory_budget",
+                             "of the whole process, at its limits; 0: only its parts have limits",
+                             &C::memory_budget_bytes));
   fields.push_back(SizeField("tiers.hot_budget",
-                             "memory of all tables, index included; 0: half of what the process "
-                             "may use",
+                             "memory of the hot rows of all tables, index included; 0: what "
+                             "memory_budget leaves, or half of what the process may use",
                              &C::hot_budget_bytes));
-  fields.push_back(AbsentTierField("tiers.warm_budget", "0: this version has no warm tier"));
-  fields.push_back(AbsentTierField("tiers.disk_budget", "0: this version has no cold tier"));
+  fields.push_back(SizeField("tiers.warm_budget", "host memory below the hot tier; 0: no warm tier",
+                             &C::warm_budget_bytes));
+  fields.push_back(SizeField("tiers.disk_budget",
+                             "disk, in data_dir, for rows that leave memory and for all rows at a "
+                             "stop; 0: no cold tier",
+                             &C::disk_budget_bytes));
+  fields.push_back(SizeField("tiers.disk_memory",
+                             "memory of the cold tier: write buffers, filters, indexes; 0: chosen",
+                             &C::disk_memory_bytes));
+  fields.push_back(SizeField("tiers.write_queue",
+                             "memory of rows on their way to disk, all strands; 0: chosen",
+                             &C::write_queue_bytes));
+  fields.push_back(NumberField("tiers.disk_read_threads", "threads that read rows from disk",
+                               &C::disk_read_threads, 1, 256));
   fields.push_back(HotSpaceField());
 }
 
@@ -220,7 +221,7 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
                                0, 64));
   fields.push_back(SizeField("rpc.memory",
                              "limit of gRPC's own buffers; half as much is held for accepted "
-                             "requests and their replies",
+                             "requests and their replies; 0: chosen",
                              &C::rpc_memory_bytes));
   fields.push_back(NumberField("rpc.max_connections",
                                "connections that may be open at a time; 0: 192 less than the limit "
@@ -228,8 +229,8 @@ void AddOperatingFields(std::vector<ConfigField>& fields) {
                                &C::max_connections, 0, 1 << 20));
   fields.push_back(NumberField("queue.max_requests", "requests that wait for a strand",
                                &C::max_queued_requests, 1, 1 << 20));
-  fields.push_back(
-      SizeField("queue.max_bytes", "payload bytes that wait for a strand", &C::max_queued_bytes));
+  fields.push_back(SizeField("queue.max_bytes", "payload bytes that wait for a strand; 0: chosen",
+                             &C::max_queued_bytes));
   fields.push_back(NumberField("queue.max_sessions", "clients that may push at a time",
                                &C::max_sessions, 1, 1 << 20));
   fields.push_back(DurationField("queue.session_idle",

@@ -60,14 +60,53 @@ void AppendPushMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFami
   families.push_back(std::move(apply));
 }
 
-void AppendShardMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
+void AppendColdTier(const v1::ColdTierStats& cold, std::vector<MetricFamily>& families) {
+  const auto gauge = [&](const char* name, const char* help, uint64_t value) {
+    families.push_back(SingleGauge(name, help, static_cast<double>(value)));
+  };
+  const auto counter = [&](const char* name, const char* help, uint64_t value) {
+    families.push_back(SingleCounter(name, help, static_cast<double>(value)));
+  };
+  gauge("hotrow_rocksdb_live_sst_bytes", "Files that hold rows.", cold.live_bytes());
+  gauge("hotrow_rocksdb_memory_bytes", "Write buffers, filters and indexes.", cold.memory_bytes());
+  gauge("hotrow_rocksdb_pending_compaction_bytes", "To be rewritten by compactions.",
+        cold.pending_compaction_bytes());
+  gauge("hotrow_rocksdb_write_stopped", "1 while writes wait for a compaction.",
+        cold.write_stopped() ? 1 : 0);
+  counter("hotrow_rocksdb_written_bytes_total", "Written to disk by flushes and compactions.",
+          cold.bytes_flushed());
+  counter("hotrow_cold_rows_read_total", "Rows asked of the cold tier.", cold.rows_read());
+  counter("hotrow_cold_rows_written_total", "Rows written to the cold tier.", cold.rows_written());
+  counter("hotrow_cold_bytes_written_total", "Bytes of these rows.", cold.bytes_written());
+  counter("hotrow_cold_read_errors_total", "Reads of the cold tier that failed.",
+          cold.read_errors());
+  counter("hotrow_cold_write_errors_total", "Writes to the cold tier that failed.",
+          cold.write_errors());
+  counter("hotrow_cold_damaged_rows_total", "Rows of the cold tier found damaged.",
+          cold.damaged_rows());
+}
+
+void AppendTiers(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
   auto used =
-      Family("hotrow_tier_used_bytes", "Memory of all tables, index included.", MetricType::Gauge);
-  AddGauge(used, {{"tier", "hot"}}, static_cast<double>(stats.memory_used_bytes()));
+      Family("hotrow_tier_used_bytes",
+             "Memory of all tables in a tier, index included; of cold, disk.", MetricType::Gauge);
   auto capacity = Family("hotrow_tier_capacity_bytes", "Budget of the tier.", MetricType::Gauge);
-  AddGauge(capacity, {{"tier", "hot"}}, static_cast<double>(stats.memory_budget_bytes()));
+  const auto add = [&](const char* tier, uint64_t bytes, uint64_t budget) {
+    AddGauge(used, {{"tier", tier}}, static_cast<double>(bytes));
+    AddGauge(capacity, {{"tier", tier}}, static_cast<double>(budget));
+  };
+  add("hot", stats.memory_used_bytes() - stats.warm_used_bytes(), stats.memory_budget_bytes());
+  if (stats.warm_budget_bytes() > 0) {
+    add("warm", stats.warm_used_bytes(), stats.warm_budget_bytes());
+  }
+  if (stats.has_cold()) add("cold", stats.cold().disk_bytes(), stats.disk_budget_bytes());
   families.push_back(std::move(used));
   families.push_back(std::move(capacity));
+  if (stats.has_cold()) AppendColdTier(stats.cold(), families);
+}
+
+void AppendShardMetrics(const v1::GetStatsResponse& stats, std::vector<MetricFamily>& families) {
+  AppendTiers(stats, families);
   families.push_back(
       SingleGauge("hotrow_sessions", "Open sessions.", static_cast<double>(stats.sessions())));
   families.push_back(SingleGauge("hotrow_sessions_limit", "Sessions that may be open at a time.",

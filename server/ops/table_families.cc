@@ -12,7 +12,24 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using v1::TableStats;
 
+v1::TierStats& TierNamed(const std::string& name, TableStats& table) {
+  for (v1::TierStats& tier : *table.mutable_tiers()) {
+    if (tier.name() == name) return tier;
+  }
+  table.add_tiers()->set_name(name);
+  return *table.mutable_tiers(table.tiers_size() - 1);
+}
+
 void Add(const TableStats& table, TableStats& sum) {
+  for (const v1::TierStats& tier : table.tiers()) {
+    v1::TierStats& to = TierNamed(tier.name(), sum);
+    to.set_rows(to.rows() + tier.rows());
+    to.set_rows_pulled(to.rows_pulled() + tier.rows_pulled());
+  }
+  sum.set_promotions(sum.promotions() + table.promotions());
+  sum.set_evictions(sum.evictions() + table.evictions());
+  sum.set_eviction_failures(sum.eviction_failures() + table.eviction_failures());
+  sum.set_tier_read_failures(sum.tier_read_failures() + table.tier_read_failures());
   sum.set_rows(sum.rows() + table.rows());
   sum.set_slots(sum.slots() + table.slots());
   sum.set_rows_pulled(sum.rows_pulled() + table.rows_pulled());
@@ -58,6 +75,15 @@ const TableCounter kCounters[] = {
      &TableStats::gradients_refused},
     {"hotrow_gradients_nonfinite_total", "Of those, with a gradient that is not finite.",
      &TableStats::gradients_nonfinite},
+    {"hotrow_tier_promotions_total", "Rows brought into the hot tier from below.",
+     &TableStats::promotions},
+    {"hotrow_tier_evictions_total", "Rows displaced from the hot tier.", &TableStats::evictions},
+    {"hotrow_tier_eviction_failures_total",
+     "Batches for which no row could leave the hot tier, as none could go down.",
+     &TableStats::eviction_failures},
+    {"hotrow_tier_read_failures_total",
+     "Batches that failed because rows of lower tiers could not be read.",
+     &TableStats::tier_read_failures},
 };
 
 // 0 where there is nothing to divide by.
@@ -89,20 +115,28 @@ void AppendTableMetrics(const v1::GetStatsResponse& stats, const std::set<uint32
   const std::map<std::string, TableStats> tables = ByLabel(stats, labelled);
   auto pulled = Family("hotrow_rows_pulled_total",
                        "Rows answered to pulls, by where they were found.", MetricType::Counter);
-  auto rows = Family("hotrow_tier_rows", "Rows stored.", MetricType::Gauge);
+  auto rows = Family("hotrow_tier_rows",
+                     "Rows that lie in a tier; in cold, older copies of rows above it among them.",
+                     MetricType::Gauge);
+  auto stored = Family("hotrow_table_rows", "Rows stored, each once.", MetricType::Gauge);
   auto load = Family("hotrow_slot_index_load_factor_ratio",
-                     "Share of the places for rows that are taken.", MetricType::Gauge);
+                     "Share of the hot tier's places for rows that are taken.", MetricType::Gauge);
   auto unique = Family("hotrow_unique_keys_ratio",
                        "Unique keys a key of pushes, within a sub-push, since the start. 1 with "
                        "clients that sum gradients of equal keys themselves.",
                        MetricType::Gauge);
   for (const auto& [name, table] : tables) {
-    const uint64_t initial = table.rows_pulled_initial();
-    AddCounter(pulled, {{"table", name}, {"tier", "hot"}},
-               static_cast<double>(table.rows_pulled() - initial));
-    AddCounter(pulled, {{"table", name}, {"tier", "new"}}, static_cast<double>(initial));
-    AddGauge(rows, {{"table", name}, {"tier", "hot"}}, static_cast<double>(table.rows()));
-    AddGauge(load, {{"table", name}}, Ratio(table.rows(), table.slots()));
+    for (const v1::TierStats& tier : table.tiers()) {
+      AddCounter(pulled, {{"table", name}, {"tier", tier.name()}},
+                 static_cast<double>(tier.rows_pulled()));
+      AddGauge(rows, {{"table", name}, {"tier", tier.name()}}, static_cast<double>(tier.rows()));
+      if (tier.name() == "hot") {
+        AddGauge(load, {{"table", name}}, Ratio(tier.rows(), table.slots()));
+      }
+    }
+    AddCounter(pulled, {{"table", name}, {"tier", "new"}},
+               static_cast<double>(table.rows_pulled_initial()));
+    AddGauge(stored, {{"table", name}}, static_cast<double>(table.rows()));
     if (table.keys_pushed() == 0) continue;
     AddGauge(unique, {{"table", name}}, Ratio(table.keys_pushed_unique(), table.keys_pushed()));
   }
@@ -114,7 +148,8 @@ void AppendTableMetrics(const v1::GetStatsResponse& stats, const std::set<uint32
     }
     families.push_back(std::move(family));
   }
-  for (MetricFamily* family : {&rows, &load, &unique}) families.push_back(std::move(*family));
+  for (MetricFamily* family : {&rows, &stored, &load, &unique})
+    families.push_back(std::move(*family));
 }
 
 }  // namespace hotrow

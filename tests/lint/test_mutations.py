@@ -29,7 +29,7 @@ def test_a_mutation_can_be_applied_and_its_test_exists(mutation):
         return
     folder = mutation.program.removesuffix("_test")
     tests = "".join(path.read_text() for path in (ROOT / "tests" / folder).glob("*.cc"))
-    names = {".".join(pair) for pair in re.findall(r"TEST(?:_F)?\(\s*(\w+),\s*(\w+)\)", tests)}
+    names = {".".join(pair) for pair in re.findall(r"TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", tests)}
     assert mutation.test in names
 
 

@@ -98,7 +98,7 @@ PLANTED: dict[str, tuple[Callable[[str], str], str]] = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(1) as running:
+    with LocalCluster(1, config={"tiers": {"disk_budget": "1GiB"}}) as running:
         yield running
 
 
@@ -197,6 +197,9 @@ def movements(pulls: int, pushes: int, known: int, unknown: int) -> dict[str, in
         f"hotrow_keys_pushed_total{{{of_table}}}": pushes * known,
         f"hotrow_rows_created_total{{{of_table}}}": known,
         f'hotrow_tier_rows{{{of_table},tier="hot"}}': known,
+        f"hotrow_table_rows{{{of_table}}}": known,
+        f"hotrow_tier_evictions_total{{{of_table}}}": 0,
+        "hotrow_cold_damaged_rows_total": 0,
         'hotrow_optimizer_apply_duration_seconds_count{optimizer="adam"}': 0,
         "hotrow_overload_rejections_total": 0,
         f"hotrow_slot_index_insert_failures_total{{{of_table}}}": 0,

@@ -47,6 +47,24 @@ def test_a_synthetic_log_trains_as_well_as_its_local_twin(tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_on_disk_train_like_rows_in_memory():
+    options = (*("--rows", 20_000, "--batch", 256, "--dim", 64, "--no-plot"), "--seed", 3)
+    small = run(*options, "--memory", "2MiB")
+    assert small.returncode == 0, small.stdout + small.stderr
+    large = run(*options)
+    assert large.returncode == 0, large.stdout + large.stderr
+    assert figures(small.stdout, "test AUC") == figures(large.stdout, "test AUC")
+    rows_on_disk, _ = figures(small.stdout, "cold tier")
+    assert rows_on_disk > 1000
+    assert "cold tier" not in large.stdout
+
+
+def test_a_size_that_is_none_is_refused():
+    result = run("--memory", "lots")
+    assert result.returncode == 2
+    assert "not a size such as 64MiB" in result.stderr
+
+
 def write_clicks(path: Path, rows: int) -> None:
     draws = np.random.default_rng(7)
     country = draws.integers(0, 4, rows)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "server/ops/command_line.h"
+#include "server/ops/memory_plan.h"
 #include "tests/rpc/temporary_directory.h"
 
 namespace hotrow {
@@ -117,8 +118,6 @@ TEST(Config, FeaturesOfLaterVersionsAreRefusedByName) {
   EXPECT_SAYS(Refusal({}, {"HOTROW_TLS__CERT=x"}), "this version has no TLS");
   EXPECT_SAYS(Refusal({"--tls", "x"}), "'--tls' is not offered");
   EXPECT_SAYS(refusal("hot_space: cuda\n"), "no CUDA space");
-  EXPECT_SAYS(refusal("tiers: {warm_budget: 8GiB}\n"), "hot tier only");
-  EXPECT_SAYS(refusal("tiers: {disk_budget: 1}\n"), "hot tier only");
   Accepted({"--config", directory.Write("ok.yaml", "coordination: static\n")});
 }
 
@@ -262,6 +261,50 @@ TEST(Config, HelpNamesEveryKeyAndVersionAndCheckAnswer) {
   EXPECT_SAYS(*ParseCommandLine({"--version"}, {})->answer, "hotrow-server ");
   EXPECT_TRUE(ParseCommandLine({"--check-config"}, {})->answer.has_value());
   EXPECT_FALSE(ParseCommandLine({}, {})->answer.has_value());
+}
+
+TEST(Config, TiersAreTakenWithTheirSizes) {
+  const ServerConfig config =
+      Accepted({"--data-dir", "/d", "--tiers-hot-budget", "2GiB", "--tiers-warm-budget", "8GiB",
+                "--tiers-disk-budget", "200GiB", "--tiers-disk-read-threads", "16"});
+  EXPECT_EQ(config.warm_budget_bytes, int64_t{8} << 30);
+  EXPECT_EQ(config.disk_budget_bytes, int64_t{200} << 30);
+  EXPECT_EQ(config.disk_read_threads, 16);
+  EXPECT_GT(config.disk_memory_bytes, 0);
+  EXPECT_GT(config.write_queue_bytes, 0);
+}
+
+TEST(Config, TiersThatCannotBeAreRefused) {
+  EXPECT_SAYS(Refusal({"--tiers-disk-budget", "1GiB"}), "need data_dir");
+  EXPECT_SAYS(Refusal({"--data-dir", "/d", "--tiers-disk-budget", "1MiB"}), "less than 64MiB");
+  EXPECT_SAYS(
+      Refusal({"--data-dir", "/d", "--tiers-disk-budget", "1GiB", "--tiers-disk-memory", "1MiB"}),
+      "tiers.disk_memory: less than 4MiB");
+  EXPECT_SAYS(
+      Refusal({"--data-dir", "/d", "--tiers-disk-budget", "1GiB", "--tiers-write-queue", "1MiB"}),
+      "tiers.write_queue: less than 4MiB");
+  EXPECT_SAYS(Refusal({"--tiers-warm-budget", "1KiB"}), "less than 1MiB");
+}
+
+TEST(Config, AMemoryBudgetIsSharedOutAndKeptTo) {
+  const auto sum = [](const ServerConfig& config) {
+    int64_t bytes = 0;
+    for (const MemoryPart& part : MemoryParts(config)) bytes += part.bytes;
+    return bytes;
+  };
+  const ServerConfig small = Accepted({"--memory-budget", "1GiB"});
+  EXPECT_EQ(sum(small), int64_t{1} << 30) << "the hot tier gets what the others leave";
+  EXPECT_GT(small.hot_budget_bytes, int64_t{300} << 20);
+  const ServerConfig disk = Accepted({"--memory-budget", "3GiB", "--tiers-hot-budget", "2GiB",
+                                      "--data-dir", "/d", "--tiers-disk-budget", "20GiB"});
+  EXPECT_EQ(disk.hot_budget_bytes, int64_t{2} << 30);
+  EXPECT_LE(sum(disk), int64_t{3} << 30);
+  EXPECT_LE(disk.disk_memory_bytes, (int64_t{3} << 30) / 16);
+  const std::string message = Refusal({"--memory-budget", "1GiB", "--tiers-hot-budget", "1GiB"});
+  EXPECT_SAYS(message, "memory_budget: 1GiB is less than what its parts may take");
+  EXPECT_SAYS(message, "tiers.hot_budget 1GiB");
+  EXPECT_SAYS(message, "queue.max_bytes");
+  EXPECT_SAYS(Refusal({"--memory-budget", "300MiB"}), "less than what its parts may take");
 }
 
 TEST(Config, TheDefaultBudgetIsAShareOfTheMachine) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "server/ops/metrics_page.h"
@@ -18,6 +19,11 @@ v1::GetStatsResponse StatsOf(int tables) {
   v1::GetStatsResponse stats;
   stats.set_memory_used_bytes(1000);
   stats.set_memory_budget_bytes(5000);
+  stats.set_warm_used_bytes(300);
+  stats.set_warm_budget_bytes(400);
+  stats.set_disk_budget_bytes(9000);
+  stats.mutable_cold()->set_disk_bytes(700);
+  stats.mutable_cold()->set_rows_read(77);
   stats.set_sub_pushes_duplicate(7);
   for (int i = 0; i < tables; ++i) {
     v1::TableStats* table = stats.add_tables();
@@ -33,6 +39,14 @@ v1::GetStatsResponse StatsOf(int tables) {
     table->set_rows_refused(9);
     table->set_gradients_refused(3);
     table->set_gradients_nonfinite(1);
+    table->set_evictions(12);
+    for (const auto& [name, rows, pulled] :
+         {std::tuple("hot", 10, 3), std::tuple("warm", 6, 1), std::tuple("cold", 9, 2)}) {
+      v1::TierStats* const tier = table->add_tiers();
+      tier->set_name(name);
+      tier->set_rows(rows);
+      tier->set_rows_pulled(pulled);
+    }
   }
   v1::Histogram* staleness = stats.mutable_push_staleness_steps();
   for (const uint64_t bound : {0, 1}) staleness->add_bounds(bound);
@@ -89,6 +103,12 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
                              "hotrow_tier_rows",
                              "hotrow_tier_used_bytes",
                              "hotrow_tier_capacity_bytes",
+                             "hotrow_tier_promotions_total",
+                             "hotrow_tier_evictions_total",
+                             "hotrow_tier_eviction_failures_total",
+                             "hotrow_tier_read_failures_total",
+                             "hotrow_table_rows",
+                             "hotrow_rocksdb_written_bytes_total",
                              "hotrow_gradients_refused_total",
                              "hotrow_gradients_nonfinite_total",
                              "hotrow_slot_index_load_factor_ratio",
@@ -120,7 +140,14 @@ TEST(Metrics, EveryPromisedFamilyIsThere) {
   EXPECT_TRUE(HasLine(text, "hotrow_shard_state{state=\"draining\"} 0"));
   EXPECT_TRUE(HasLine(text, "hotrow_rows_pulled_total{table=\"t1000\",tier=\"hot\"} 3"));
   EXPECT_TRUE(HasLine(text, "hotrow_rows_pulled_total{table=\"t1000\",tier=\"new\"} 2"));
-  EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"hot\"} 1000"));
+  EXPECT_TRUE(HasLine(text, "hotrow_rows_pulled_total{table=\"t1000\",tier=\"cold\"} 2"));
+  EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"hot\"} 700"));
+  EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"warm\"} 300"));
+  EXPECT_TRUE(HasLine(text, "hotrow_tier_used_bytes{tier=\"cold\"} 700"));
+  EXPECT_TRUE(HasLine(text, "hotrow_tier_capacity_bytes{tier=\"cold\"} 9000"));
+  EXPECT_TRUE(HasLine(text, "hotrow_tier_evictions_total{table=\"t1000\"} 12"));
+  EXPECT_TRUE(HasLine(text, "hotrow_table_rows{table=\"t1000\"} 10"));
+  EXPECT_TRUE(HasLine(text, "hotrow_cold_rows_read_total 77"));
   EXPECT_TRUE(HasLine(text, "hotrow_push_duplicates_total 7"));
   EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"applied\"} 11"));
   EXPECT_TRUE(HasLine(text, "hotrow_sub_pushes_total{outcome=\"duplicate\"} 7"));

@@ -90,6 +90,14 @@ struct TableInfo {
 };
 
 // Counters of one table.
+// What one tier of the shards holds of a table; fields as in hotrow/v1/table.proto.
+struct TierStatistics {
+  std::string name;  // "hot", "warm" or "cold"
+  uint64_t rows = 0;
+  uint64_t used_bytes = 0;
+  uint64_t rows_pulled = 0;
+};
+
 struct TableStatistics {
   std::string name;
   uint64_t rows = 0;
@@ -102,6 +110,11 @@ struct TableStatistics {
   uint64_t rows_refused = 0;
   uint64_t gradients_refused = 0;
   uint64_t highest_step = 0;
+  uint64_t promotions = 0;
+  uint64_t evictions = 0;
+  uint64_t eviction_failures = 0;
+  uint64_t tier_read_failures = 0;
+  std::vector<TierStatistics> tiers;  // from the highest to the lowest
 };
 
 // Answer of one shard to a status question, or why there is none.

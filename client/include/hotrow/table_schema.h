@@ -57,6 +57,15 @@ struct Normal {
 };
 using InitializerSpec = std::variant<Zeros, Constant, Uniform, Normal>;
 
+// Which rows leave fast memory first, for a lower tier of their shard. Where there is none nothing
+// leaves, and new keys are refused when memory is full.
+struct Lru {};  // that was used longest ago
+struct Lfu {    // that has the fewest uses, each worth `decay` times as much a training step later
+  float decay = 1.0F;  // 0 < decay <= 1
+};
+struct NoEviction {};  // none leaves: new keys are refused when fast memory is full
+using Eviction = std::variant<Lru, Lfu, NoEviction>;
+
 // What an acknowledged push survives: nothing, kill -9 of the server, loss of power. This version
 // offers kMemory and refuses the others by name.
 enum class Durability : uint8_t { kMemory = 1, kProcess = 2, kDisk = 3 };
@@ -71,6 +80,7 @@ struct TableSchema {
   uint64_t num_embeddings = 0;   // 0: open table, any 64-bit key
   float gradient_bound = 1e15F;  // |g| after summing duplicates; > 0, <= 1e15
   Durability durability = Durability::kMemory;
+  Eviction eviction = Lru{};
 };
 
 }  // namespace hotrow

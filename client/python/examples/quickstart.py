@@ -5,6 +5,7 @@ model on local PyTorch embeddings from the same initial values, and shows both s
 
     python quickstart.py                          a synthetic click log
     python quickstart.py --data ratings.csv       MovieLens, Criteo, or any table with a label
+    python quickstart.py --memory 64MiB           the rows that do not fit lie on disk
 """
 
 import argparse
@@ -50,6 +51,12 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=_positive, default=1024)
     parser.add_argument("--dim", type=_positive, default=32, help="floats per embedding row")
     parser.add_argument("--shards", type=_positive, default=2, help="server processes")
+    parser.add_argument(
+        "--memory",
+        type=_size,
+        metavar="SIZE",
+        help="memory of all shards for rows, e.g. 64MiB; others lie on disk (default: no limit)",
+    )
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adagrad")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--server", type=Path, help="hotrow-server program (default: search)")
@@ -63,6 +70,22 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
+
+
+def _size(text: str) -> int:
+    units = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    number, unit = text[:-3], text[-3:]
+    if unit not in units or not number.isdigit() or int(number) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64MiB")
+    return int(number) * units[unit]
+
+
+def cluster_config(options: argparse.Namespace) -> dict[str, object]:
+    """Return what the servers are told beside the defaults."""
+    if options.memory is None:
+        return {}
+    share = max(2**20, options.memory // options.shards)  # no table fits less than 1 MiB
+    return {"tiers": {"hot_budget": f"{share // 1024}KiB", "disk_budget": "64GiB"}}
 
 
 def load_data(options: argparse.Namespace) -> tuple[hotrow.data.Dataset, hotrow.data.Dataset]:
@@ -167,13 +190,16 @@ def main(arguments: list[str] | None = None) -> int:
     if test.true_logits is not None:
         best_auc = hotrow.data.auc(test.labels, test.true_logits)
 
-    with hotrow.testing.LocalCluster(shards=options.shards) as cluster:
+    config = cluster_config(options)
+    with hotrow.testing.LocalCluster(shards=options.shards, config=config) as cluster:
         print(f"servers: {options.shards} shards at {', '.join(cluster.addresses)}")
         with cluster.connect() as client:
             remote, local = train_both(client, options, train, test)
             client.flush()
+            tiers = report.tiers_of([table.stats() for table in client.tables()])
         print("results:")
         print(report.table_of(remote.progress, local.progress, best_auc))
+        print(tiers)
         print("metrics (while the servers run):")
         print(live_metrics.summary(cluster.metrics_addresses))
     print("servers stopped")

@@ -33,6 +33,7 @@ from hotrow.errors import (
     Unavailable,
     Unimplemented,
 )
+from hotrow.eviction import Lfu, Lru, NoEviction
 from hotrow.futures import Future
 from hotrow.hashing import hash_strings, mix_key
 from hotrow.initializers import Constant, Normal, Uniform, Zeros
@@ -57,6 +58,9 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "KeyRange",
+    "Lfu",
+    "Lru",
+    "NoEviction",
     "Normal",
     "NotFound",
     "Overloaded",

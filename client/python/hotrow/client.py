@@ -15,6 +15,7 @@ from hotrow import _native
 from hotrow.arrays import check_timeout
 from hotrow.durability import check_durability
 from hotrow.errors import ClientClosed, InvalidArgument, NotFound, Unimplemented
+from hotrow.eviction import Eviction, Lru
 from hotrow.initializers import Initializer, Uniform
 from hotrow.optimizers import Optimizer
 from hotrow.options import Options, dialled, refuse_others, split
@@ -180,6 +181,7 @@ class Client:
         gradient_bound: float = 1e15,
         durability: str | None = None,
         exist_ok: bool = False,
+        eviction: Eviction | None = None,
     ) -> Table:
         """Create a table on all shards.
 
@@ -206,6 +208,9 @@ class Client:
             warning per process; "process" and "disk" are refused.
         exist_ok : bool
             A table of the same schema is fine; another schema raises `SchemaMismatch`.
+        eviction : Eviction, optional
+            Which rows leave fast memory first where a shard has tiers below it: Lru, Lfu or
+            NoEviction; None: Lru().
 
         Raises
         ------
@@ -234,6 +239,9 @@ class Client:
         schema.seed = as_integer(seed, "seed", 0, 2**64 - 1)
         if num_embeddings is not None:
             schema.num_embeddings = as_integer(num_embeddings, "num_embeddings", 1, 2**64 - 1)
+        policy = Lru() if eviction is None else eviction
+        example = "hotrow.Lfu(decay=0.999)"
+        schema.eviction = _checked(policy, Eviction, "eviction", example).to_native()
         schema.gradient_bound = as_float(gradient_bound, "gradient_bound", 0.0)
         return Table(self, name, self.native.create_table(schema, bool(exist_ok)))
 

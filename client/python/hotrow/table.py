@@ -12,6 +12,7 @@ import numpy as np
 from hotrow import _native
 from hotrow.arrays import as_keys, as_rows, check_timeout
 from hotrow.errors import Error, InvalidArgument, naming_table
+from hotrow.eviction import Eviction, eviction_from_native
 from hotrow.futures import NOT_YET, Future
 from hotrow.initializers import Initializer, initializer_from_native
 from hotrow.optimizers import Optimizer, optimizer_from_native
@@ -61,6 +62,8 @@ class Table:
     seed : int
     num_embeddings : int or None
         Keys are 0 .. num_embeddings - 1; None: any 64-bit key.
+    eviction : Eviction
+        Which rows leave fast memory first.
     durability : str
         "memory": rows are lost with their server process.
     """
@@ -102,6 +105,11 @@ class Table:
     def initializer(self) -> Initializer:
         """Value of a row that no push has touched."""
         return initializer_from_native(self._schema().initializer)
+
+    @property
+    def eviction(self) -> Eviction:
+        """Which rows leave fast memory first, where their shard has a tier below it."""
+        return eviction_from_native(self._schema().eviction)
 
     @property
     def seed(self) -> int:
@@ -308,11 +316,9 @@ class Table:
         -------
         dict
             name, rows, used_bytes, allocated_bytes, rows_pulled, rows_pulled_initial, rows_pushed,
-            rows_created, rows_refused, gradients_refused, and the highest_step of any push.
-
-        Raises
-        ------
-        NotFound, Unavailable, DeadlineExceeded
+            rows_created, rows_refused, gradients_refused, highest_step, promotions, evictions,
+            eviction_failures, tier_read_failures; and tiers: by name (hot, warm, cold), a dict of
+            rows, used_bytes and rows_pulled (found there).
         """
         return dict(self.native.stats())
 

@@ -23,7 +23,7 @@ from hotrow.client import Client, connect
 from hotrow.errors import InvalidArgument, Unavailable
 
 READY_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 120.0  # rows of a full memory go to disk first, where there is one
 # Below the range that the kernel takes for outgoing connections (32768 and up on Linux), so that no
 # client socket sits on a shard's port while the shard is down.
 _PORTS = range(12000, 32000)

@@ -45,11 +45,18 @@ void BindInitializers(nb::module_& module) {
       .def_rw("standard_deviation", &Normal::standard_deviation);
 }
 
+void BindEvictions(nb::module_& module) {
+  nb::class_<Lru>(module, "Lru").def(nb::init<>());
+  nb::class_<Lfu>(module, "Lfu").def(nb::init<>()).def_rw("decay", &Lfu::decay);
+  nb::class_<NoEviction>(module, "NoEviction").def(nb::init<>());
+}
+
 }  // namespace
 
 void BindSchema(nb::module_& module) {
   BindOptimizers(module);
   BindInitializers(module);
+  BindEvictions(module);
   nb::class_<TableSchema>(module, "TableSchema")
       .def(nb::init<>())
       .def_rw("name", &TableSchema::name)
@@ -58,7 +65,8 @@ void BindSchema(nb::module_& module) {
       .def_rw("initializer", &TableSchema::initializer)
       .def_rw("seed", &TableSchema::seed)
       .def_rw("num_embeddings", &TableSchema::num_embeddings)
-      .def_rw("gradient_bound", &TableSchema::gradient_bound);
+      .def_rw("gradient_bound", &TableSchema::gradient_bound)
+      .def_rw("eviction", &TableSchema::eviction);
   nb::class_<TableInfo>(module, "TableInfo").def_ro("schema", &TableInfo::schema);
 }
 

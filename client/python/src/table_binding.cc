@@ -115,6 +115,19 @@ nb::dict StatisticsOf(const TableStatistics& statistics) {
   result["rows_refused"] = statistics.rows_refused;
   result["gradients_refused"] = statistics.gradients_refused;
   result["highest_step"] = statistics.highest_step;
+  result["promotions"] = statistics.promotions;
+  result["evictions"] = statistics.evictions;
+  result["eviction_failures"] = statistics.eviction_failures;
+  result["tier_read_failures"] = statistics.tier_read_failures;
+  nb::dict tiers;
+  for (const TierStatistics& tier : statistics.tiers) {
+    nb::dict one;
+    one["rows"] = tier.rows;
+    one["used_bytes"] = tier.used_bytes;
+    one["rows_pulled"] = tier.rows_pulled;
+    tiers[tier.name.c_str()] = one;
+  }
+  result["tiers"] = tiers;
   return result;
 }
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dlrm.training import Progress
 
-__all__ = ["draw", "table_of"]
+__all__ = ["draw", "table_of", "tiers_of"]
 
 
 def table_of(hotrow: Progress, local: Progress, best_auc: float | None) -> str:
@@ -25,6 +26,23 @@ def table_of(hotrow: Progress, local: Progress, best_auc: float | None) -> str:
     lines.append(f"  Hotrow trains at {ratio:.2f} x the speed of the local twin")
     if best_auc is not None:
         lines.append(f"  best possible test AUC (from the true probabilities): {best_auc:.4f}")
+    return "\n".join(lines)
+
+
+def tiers_of(statistics: Sequence[dict[str, Any]]) -> str:
+    """Return where the rows of all tables lie, and how many pulls found them in fast memory."""
+    lines = []
+    found: dict[str, int] = {}
+    for name in ("hot", "warm", "cold"):
+        tiers = [table["tiers"][name] for table in statistics if name in table["tiers"]]
+        if not tiers:
+            continue
+        found[name] = sum(tier["rows_pulled"] for tier in tiers)
+        rows = sum(tier["rows"] for tier in tiers)
+        used = sum(tier["used_bytes"] for tier in tiers)
+        lines.append(f"  {name + ' tier':<20}{rows:>16,} rows, {used / 2**20:,.1f} MiB")
+    share = found.get("hot", 0) / max(1, sum(found.values()))
+    lines.append(f"  {'hit rate of hot':<20}{share:>16.2%}")
     return "\n".join(lines)
 
 
