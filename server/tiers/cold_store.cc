@@ -201,23 +201,22 @@ absl::StatusOr<std::map<std::string, std::string>> ColdStore::Facts(
 }
 
 absl::Status ColdStore::DropTable(const ColdTable& table) {
-  const auto partitions = static_cast<uint16_t>(1 << impl_->partition_bits);
+  const auto partitions = static_cast<uint16_t>(impl_->partitions());
   MutexLock writing(impl_->write_mutex);
-  impl_->dropped.insert(table.id);
   rocksdb::WriteBatch batch;
   for (uint16_t partition = 0; partition < partitions; ++partition) {
     batch.DeleteRange(ColdPrefix(partition, table.id), ColdPrefixEnd(partition, table.id));
     batch.Delete(RowsKey(table.id, partition));
   }
-  absl::Status status = impl_->WriteMeta(&batch);
-  if (status.ok()) status = impl_->Sync();
-  if (!status.ok()) return status;
+  if (absl::Status status = impl_->WriteMeta(&batch); !status.ok()) return status;
+  impl_->dropped.insert(table.id);
   {
     MutexLock lock(impl_->mutex);
     for (uint32_t partition = 0; partition < partitions; ++partition) {
       impl_->meta.rows.erase(ColdMeta::Place(table.id, partition));
     }
   }
+  if (absl::Status status = impl_->Sync(); !status.ok()) return status;
   // Whole files of the table go at once; the rest goes with the next compactions.
   for (uint16_t partition = 0; partition < partitions; ++partition) {
     const std::string begin = ColdPrefix(partition, table.id);

@@ -89,7 +89,8 @@ class ColdStore {
   absl::Status RemoveFact(const std::string& name);
   absl::StatusOr<std::map<std::string, std::string>> Facts(const std::string& prefix) const;
 
-  // Removes all rows of a table, and its counts. Their space comes back soon, not at once.
+  // Removes all rows of a table and its counts, and those that are still to be written with them.
+  // Durable on return. Their space comes back soon, not at once.
   absl::Status DropTable(const ColdTable& table);
 
   // The rows of a table in the given partitions, in order of partition and key, as of this call.

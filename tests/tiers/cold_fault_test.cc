@@ -94,6 +94,22 @@ TEST_F(ColdFaultTest, AStoreOnAFullDiskCanBeClosedAndTablesDropped) {
   EXPECT_EQ(store->Lsn(3), 7777);
 }
 
+TEST_F(ColdFaultTest, ATableThatCouldNotBeDroppedKeepsItsRows) {
+  int64_t free = int64_t{1} << 40;
+  ColdOptions options = Options();
+  options.free_bytes = [&free] { return free; };
+  const auto store = OpenStore(options);
+  ASSERT_OK(store->Write(RowsChunk(table_, Keys(0, 100))));
+  free = 0;
+  EXPECT_EQ(KindOf(store->DropTable(table_)), wire::ErrorKind::kUnavailable);
+  free = int64_t{1} << 40;
+  ASSERT_OK(store->Write(RowsChunk(table_, Keys(100, 100))));
+  ExpectRows(*store, table_, Keys(0, 200));
+  EXPECT_EQ(RowsOf(*store, table_), 200);
+  ASSERT_OK(store->DropTable(table_));
+  ExpectNoRows(*store, table_, Keys(0, 200));
+}
+
 TEST_F(ColdFaultTest, LsnsThatWereSetComeWithTheNextFlush) {
   {
     const auto store = OpenStore(Options());

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "tests/tiers/stored_rows.h"
 
@@ -286,6 +288,46 @@ TEST_F(ColdStoreTest, AWalkSeesTheRowsOfItsBeginning) {
   }
   ASSERT_EQ(seen.size(), 1000);
   for (const Key key : Keys(0, 1000)) EXPECT_EQ(seen[key], RecordOf(TestLayout(), key));
+}
+
+// A lookup meets whole rows, of one version or the other, whatever is written meanwhile.
+TEST_F(ColdStoreTest, LookupsAndWritesDoNotDisturbEachOther) {
+  constexpr uint64_t kVersions = 20;
+  const auto store = Open();
+  const auto keys = Keys(0, 1000);
+  ASSERT_OK(store->Write(RowsChunk(table_, keys, 0)));
+  std::atomic<bool> written{false};
+  const auto Read = [&] {
+    std::vector<uint64_t> newest(keys.size(), 0);
+    for (bool last = false; !last;) {
+      last = written;
+      const FoundRows rows = FindInStore(*store, table_, keys);
+      ASSERT_OK(rows.status);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        uint64_t& version = newest[i];
+        while (version < kVersions &&
+               rows.records[i] != RecordOf(TestLayout(), keys[i] ^ version)) {
+          ++version;
+        }
+        ASSERT_LT(version, kVersions) << "key " << keys[i] << " is of no version, or an older one";
+      }
+    }
+    EXPECT_EQ(newest, std::vector<uint64_t>(keys.size(), kVersions - 1));
+  };
+  std::thread first(Read);
+  std::thread second(Read);
+  for (uint64_t version = 1; version < kVersions; ++version) {
+    EXPECT_OK(store->Write(RowsChunk(table_, keys, version)));
+    if (version % 7 == 0) {
+      EXPECT_OK(store->Flush());
+    }
+    if (version % 5 == 0) {
+      EXPECT_OK(store->DropTable(TestTable(1000 + version)));
+    }
+  }
+  written = true;
+  first.join();
+  second.join();
 }
 
 TEST_F(ColdStoreTest, AWalkKeepsToItsPartitions) {

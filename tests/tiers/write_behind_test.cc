@@ -16,7 +16,10 @@ class WriteBehindTest : public ::testing::Test {
   WriteBehindTest() {
     ColdOptions options = TestColdOptions(directory_.File("rows"));
     options.reserve_bytes = 2;
-    options.free_bytes = [this] { return disk_full_.load() ? 0 : int64_t{1} << 40; };
+    options.free_bytes = [this] {
+      disk_stands_.wait(true);
+      return disk_full_.load() ? 0 : int64_t{1} << 40;
+    };
     store_ = OpenStore(options);
   }
 
@@ -53,6 +56,7 @@ class WriteBehindTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::atomic<bool> disk_full_{false};
+  std::atomic<bool> disk_stands_{false};
   std::unique_ptr<ColdStore> store_;
   const ColdTable table_ = TestTable();
 };
@@ -132,6 +136,28 @@ TEST_F(WriteBehindTest, HoldsNoMoreThanItsBoundAndSaysWhy) {
     drained = queue.Drain(kLong);
   } while (!drained.ok() && std::chrono::steady_clock::now() < end);
   ASSERT_OK(drained);
+  EXPECT_EQ(RowsOf(*store_, table_), added);
+}
+
+TEST_F(WriteBehindTest, ADiskThatIsTooSlowIsNoFault) {
+  WriteBehindOptions options = Options();
+  options.longest_wait = std::chrono::milliseconds(20);
+  WriteBehind queue(*store_, options);
+  disk_stands_ = true;
+  absl::Status room;
+  int added = 0;
+  for (; added < 100'000; ++added) {
+    room = queue.MakeRoom(200, Patience::kBounded);
+    if (!room.ok()) break;
+    Add(queue, static_cast<Key>(added), 0);
+  }
+  EXPECT_EQ(KindOf(room), wire::ErrorKind::kOverloaded);
+  EXPECT_GT(wire::FromStatus(room).retry_after_ms, 0);
+  EXPECT_EQ(KindOf(queue.MakeRoom(200, Patience::kNone)), wire::ErrorKind::kOverloaded);
+  for (int i = 0; i < added; ++i) ASSERT_EQ(Queued(queue, static_cast<Key>(i), 1), "0");
+  disk_stands_ = false;
+  disk_stands_.notify_all();
+  ASSERT_OK(queue.Drain(kLong));
   EXPECT_EQ(RowsOf(*store_, table_), added);
 }
 
