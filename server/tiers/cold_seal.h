@@ -41,7 +41,7 @@ struct ManifestPrint {
 struct ColdSeal {
   SealState state = SealState::kNew;
   uint32_t partitions = 0;
-  ManifestPrint manifest;  // of kClosed
+  ManifestPrint manifest{};  // of kClosed
 };
 
 // Reads the seal of a folder. One without files of RocksDB may lack it: kNew then, for
