@@ -5,7 +5,7 @@
 //
 // A strand never waits for the disk but in MakeRoom, when max_bytes are on their way. A write that
 // fails is tried again, with pauses, and its rows stay here meanwhile: nothing is dropped. A chunk
-// is sealed when it is full, when it is old at the next call, and for Drain.
+// is sealed when it is full, when it is old at the next MakeRoom, and for Drain.
 //
 // The writer thread only reads sealed chunks and marks them written; the index belongs to the
 // strand, which takes written chunks out of it in its next call. So lookups take no lock.

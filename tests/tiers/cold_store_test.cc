@@ -297,7 +297,7 @@ TEST_F(ColdStoreTest, LookupsAndWritesDoNotDisturbEachOther) {
   const auto keys = Keys(0, 1000);
   ASSERT_OK(store->Write(RowsChunk(table_, keys, 0)));
   std::atomic<bool> written{false};
-  const auto Read = [&] {
+  const auto read = [&] {
     std::vector<uint64_t> newest(keys.size(), 0);
     for (bool last = false; !last;) {
       last = written;
@@ -314,8 +314,8 @@ TEST_F(ColdStoreTest, LookupsAndWritesDoNotDisturbEachOther) {
     }
     EXPECT_EQ(newest, std::vector<uint64_t>(keys.size(), kVersions - 1));
   };
-  std::thread first(Read);
-  std::thread second(Read);
+  std::thread first(read);
+  std::thread second(read);
   for (uint64_t version = 1; version < kVersions; ++version) {
     EXPECT_OK(store->Write(RowsChunk(table_, keys, version)));
     if (version % 7 == 0) {
