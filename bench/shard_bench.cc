@@ -241,13 +241,13 @@ class Bench {
   }
 
   void MeasureExecutors() {
-    ShardState state(options_, 1);
+    ShardState state(options_, 1, nullptr);
     StrandState strand(state, 0);
     PullWork pulls(state);
     PushWork pushes(state);
     PushExecutor executor(strand);
     const auto plan = state.tables.PlanCreation(Creation(setting_));
-    if (!strand.tables.Create(plan->entry->id, plan->entry->options).ok()) std::abort();
+    if (!strand.tables.Create(plan->entry->options).ok()) std::abort();
     state.tables.Publish(plan->entry);
     const uint32_t table_id = plan->entry->id;
     std::vector<uint64_t> ended;
