@@ -33,6 +33,7 @@ LABEL org.opencontainers.image.title="hotrow-server" \
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
       libabsl20220623 \
+      libbz2-1.0 \
       libc-ares2 \
       libc6 \
       libcivetweb1 \
@@ -40,13 +41,17 @@ RUN apt-get update \
       libgcc-s1 \
       libgrpc++1.51 \
       libgrpc29 \
+      liblz4-1 \
       libprometheus-cpp-core1.0 \
       libprotobuf32 \
       libre2-9 \
+      libsnappy1v5 \
       libspdlog1.10 \
       libssl3 \
       libstdc++6 \
+      libxxhash0 \
       libyaml-cpp0.7 \
+      libzstd1 \
       zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /build/bin/hotrow-server /build/bin/hotrowctl /usr/local/bin/
